@@ -1,0 +1,143 @@
+/**
+ * The route table's vocabulary. An HTTP operation is data; routing, validation, authorisation, rate limits, the `/api/v1` form and
+ * the OpenAPI document are all made from it. A handler takes typed input and returns a value (or one of the replies below) or throws
+ * an `ApiError`; it never sees the HTTP library.
+ */
+import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { ErrorCode } from '../errors.ts'
+
+/** In rising order: each role may do all that the ones before it may. */
+export const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
+export type Role = (typeof ROLES)[number]
+
+/** `public` needs no credentials. */
+export type Access = Role | 'public'
+
+/** Which budget of requests per second and address an operation draws on. */
+export type RateClass = 'image' | 'file' | 'api' | 'upload'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Who asks, as the authenticator has established. */
+export interface Caller {
+  readonly username: string
+  readonly role: Role
+  /** How the credentials came. A cookie is only believed for writes from the same origin. */
+  readonly via: 'bearer' | 'basic' | 'cookie' | 'query'
+  /** The session behind a token; absent for Basic. */
+  readonly sessionId?: string
+  /** The factory password is still in force: only routes with `beforePasswordChange` answer. */
+  readonly mustChangePassword: boolean
+}
+
+export interface HandlerInput<P, Q, B> {
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  /** Null on public routes without (valid) credentials. */
+  readonly caller: Caller | null
+  /** The client's address as text. */
+  readonly address: string
+  /** True over TLS. */
+  readonly secure: boolean
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
+}
+
+/** A JSON answer with a status or headers of its own. */
+export class JsonReply {
+  constructor(
+    readonly value: unknown,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {}
+}
+
+/** Bytes from memory, such as a JPEG. */
+export class BytesReply {
+  constructor(
+    readonly bytes: Uint8Array,
+    readonly type: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {}
+}
+
+/** A file from disk: streamed with backpressure, with Range and conditional requests. */
+export class FileReply {
+  constructor(
+    /** Absolute path; the domain that made it answers for its containment. */
+    readonly path: string,
+    readonly type: string,
+    readonly options: {
+      /** Name for `Content-Disposition`; `inline` unless `attachment` is set. */
+      readonly filename?: string
+      readonly attachment?: boolean
+    } = {},
+  ) {}
+}
+
+/** What the OpenAPI document says of an answer that is no JSON. */
+export interface BinaryResponse {
+  readonly binary: string
+}
+
+export interface Route {
+  readonly method: Method
+  /** As in OpenAPI: `/api/recordings/{id}`. `{name}` matches one segment. */
+  readonly path: string
+  readonly access: Access
+  readonly rate: RateClass
+  /** OpenAPI tag. */
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  readonly params?: TObject
+  readonly query?: TObject
+  readonly body?: TSchema
+  /** An absent body counts as `{}`. */
+  readonly bodyOptional?: boolean
+  readonly response: TSchema | BinaryResponse
+  /** Codes beyond those that every route may answer (400, 401, 403, 429, 500). */
+  readonly errors?: readonly ErrorCode[]
+  /** Answers although the factory password is still in force. */
+  readonly beforePasswordChange?: boolean
+  readonly handler: (input: HandlerInput<never, never, never>) => unknown
+}
+
+type Shape<S> = S extends TSchema ? Static<S> : Record<string, never>
+
+/** Types a route's handler by its schemas; the table itself holds plain `Route`s. */
+export function route<
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TSchema | undefined = undefined,
+>(
+  spec: Omit<Route, 'params' | 'query' | 'body' | 'handler'> & {
+    readonly params?: P
+    readonly query?: Q
+    readonly body?: B
+    readonly handler: (input: HandlerInput<Shape<P>, Shape<Q>, Shape<B>>) => unknown
+  },
+): Route {
+  return spec as unknown as Route
+}
+
+export function roleAllows(role: Role, needed: Access): boolean {
+  return needed === 'public' || ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** What the HTTP layer hands to the authenticator: everything that may carry credentials. */
+export interface CredentialSource {
+  readonly method: string
+  readonly url: string
+  readonly authorization: string
+  readonly cookie: string
+  readonly origin: string
+  readonly host: string
+  /** `token=` of the query. */
+  readonly token: string
+  readonly address: string
+  readonly secure: boolean
+}
+
+/** Null: no credentials at all. Throws `InvalidCredentials` for wrong ones. */
+export type Authenticate = (source: CredentialSource) => Promise<Caller | null> | Caller | null
