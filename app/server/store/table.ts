@@ -1,0 +1,35 @@
+/** A typed LMDB table. Writes are synchronous and durable when they return; several belong into `Store.transaction`. */
+import type { Database, Key, RangeOptions } from 'lmdb'
+
+export class Table<K extends Key, V> {
+  constructor(private readonly db: Database<V, K>) {}
+
+  get(key: K): V | undefined {
+    return this.db.get(key)
+  }
+
+  has(key: K): boolean {
+    return this.db.doesExist(key)
+  }
+
+  put(key: K, value: V): void {
+    this.db.putSync(key, value)
+  }
+
+  remove(key: K): void {
+    this.db.removeSync(key)
+  }
+
+  /** In key order; `options` bound it (`start`, `end`, `reverse`, `limit`, `offset`). */
+  range(options: RangeOptions = {}): Iterable<{ key: K; value: V }> {
+    return this.db.getRange(options)
+  }
+
+  keys(options: RangeOptions = {}): Iterable<K> {
+    return this.db.getKeys(options)
+  }
+
+  count(options: RangeOptions = {}): number {
+    return this.db.getKeysCount(options)
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdtempSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { open } from 'lmdb'
+import pino from 'pino'
+import t from 'tap'
+import { StartupError } from '../../../app/server/errors.ts'
+import { type Migration, Store } from '../../../app/server/store/index.ts'
+
+const log = pino({ level: 'silent' })
+
+function scratch(): string {
+  return mkdtempSync(join(tmpdir(), 'store-'))
+}
+
+t.test('what was written is there after a reopen, in key order', async (t) => {
+  const path = scratch()
+  const first = new Store(path, log)
+  await first.start()
+  const times = first.table<[number, number], { name: string }>('times')
+  times.put([20, 1], { name: 'late' })
+  times.put([3, 2], { name: 'early' })
+  await first.stop()
+  const second = new Store(path, log)
+  await second.start()
+  t.teardown(() => second.stop())
+  const read = second.table<[number, number], { name: string }>('times')
+  t.same(
+    [...read.range()].map(({ value }) => value.name),
+    ['early', 'late'],
+  )
+  t.equal(read.count(), 2)
+  t.equal(statSync(join(path, 'camera.mdb')).mode & 0o077, 0, 'nobody else may read the database')
+})
+
+t.test('a transaction that throws leaves nothing behind', async (t) => {
+  const store = new Store(scratch(), log)
+  await store.start()
+  t.teardown(() => store.stop())
+  const table = store.table<string, number>('numbers')
+  t.throws(() =>
+    store.transaction(() => {
+      table.put('a', 1)
+      store.nextId('things')
+      throw new Error('half way')
+    }),
+  )
+  t.equal(table.get('a'), undefined)
+  t.equal(
+    store.transaction(() => store.nextId('things')),
+    1,
+    'the sequence was rolled back too',
+  )
+})
+
+t.test('migrations run once, in order, after a backup; an unknown schema is refused', async (t) => {
+  const path = scratch()
+  const ran: number[] = []
+  const migration = (version: number): Migration => ({ version, summary: `v${version}`, run: () => void ran.push(version) })
+  const old = new Store(path, log, [migration(1)])
+  await old.start()
+  old.table<string, string>('things').put('kept', 'yes')
+  await old.stop()
+  const current = new Store(path, log, [migration(1), migration(2), migration(3)])
+  await current.start()
+  t.same(ran, [1, 2, 3])
+  t.equal(current.schemaVersion, 3)
+  await current.stop()
+  const backup = open({ path: join(path, 'before-schema-3.mdb'), readOnly: true, encoding: 'json' })
+  t.equal(backup.openDB({ name: 'meta', encoding: 'json' }).get('schema_version'), 1)
+  t.equal(backup.openDB({ name: 'things', encoding: 'json' }).get('kept'), 'yes')
+  await backup.close()
+  await t.rejects(new Store(path, log, [migration(1)]).start(), StartupError)
+})
