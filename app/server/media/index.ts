@@ -1,0 +1,2 @@
+export * from './protocol.ts'
+export { MediaSupervisor, type RtspOptions } from './supervisor.ts'

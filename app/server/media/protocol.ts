@@ -1,0 +1,206 @@
+/** The typed twin of `app/media/PROTOCOL.md`; units stand in the names, as there. */
+
+export type Source =
+  | { readonly type: 'test' }
+  | { readonly type: 'v4l2'; readonly device: string }
+  | { readonly type: 'file'; readonly path: string }
+
+export interface Mode {
+  readonly width: number
+  readonly height: number
+  readonly fps: number
+}
+
+/** 0 to 100 each; 50 is neutral. */
+export interface Controls {
+  readonly brightness: number
+  readonly contrast: number
+  readonly saturation: number
+}
+
+export interface StreamConfig extends Mode {
+  readonly name: string
+  readonly bitrate_kbps: number
+  /** Frames from key frame to key frame. */
+  readonly gop: number
+}
+
+export interface HelperInfo {
+  readonly protocol: number
+  readonly version: string
+  readonly pid: number
+  readonly gstreamer: string
+  readonly encoders: readonly string[]
+  readonly encoder: string
+  readonly uptime_ms: number
+}
+
+export interface RecorderResult {
+  readonly duration_ms: number
+  readonly size_bytes: number
+  readonly frames: number
+}
+
+export interface SnapshotInfo {
+  readonly width: number
+  readonly height: number
+  readonly frame: number
+  readonly timestamp_ms: number
+  readonly cached: boolean
+}
+
+export interface StreamStats extends Mode {
+  readonly name: string
+  readonly encoder: string | null
+  readonly passthrough: boolean
+  readonly consumers: number
+  readonly frames_encoded: number
+  readonly frames_dropped: number
+  readonly bytes: number
+  readonly bitrate_kbps: number | null
+  readonly encode_time_us: number | null
+  readonly key_frames_forced: number
+}
+
+export interface CameraStats {
+  readonly id: number
+  readonly state: CameraSignal
+  readonly device: string | null
+  readonly width: number | null
+  readonly height: number | null
+  readonly fps: number | null
+  readonly format: string | null
+  readonly frames_captured: number
+  readonly frames_dropped: number
+  readonly reopened: number
+  readonly streams: readonly StreamStats[]
+}
+
+export interface RecorderStats extends RecorderResult {
+  readonly id: number
+  readonly camera: number
+  readonly frames_dropped: number
+}
+
+export interface ClientStats {
+  readonly id: number
+  readonly address: string
+  readonly user: string | null
+  readonly camera: number | null
+  readonly stream: string | null
+  readonly transport: 'tcp' | 'udp' | null
+  readonly connected_ms: number
+  readonly bytes: number
+  readonly packets: number
+  readonly frames_dropped: number
+  readonly packets_lost: number | null
+  readonly fraction_lost: number | null
+  readonly jitter_ms: number | null
+}
+
+export interface HelperStats {
+  readonly cameras: readonly CameraStats[]
+  readonly recorders: readonly RecorderStats[]
+  readonly clients: readonly ClientStats[]
+  readonly snapshots: { readonly encoded: number; readonly cached: number; readonly refused: number }
+}
+
+export interface Encode extends Mode {
+  readonly bitrate_kbps: number
+}
+
+/** Every method: what it takes and what it answers. */
+export interface Methods {
+  'helper.info': { params: Record<string, never>; result: HelperInfo }
+  'helper.ping': { params: Record<string, never>; result: Record<string, never> }
+  'camera.add': {
+    params: { id: number; source: Source; mode: Mode; controls: Controls; streams: readonly StreamConfig[] }
+    result: Record<string, never>
+  }
+  'camera.configure': { params: { id: number; mode?: Mode; streams?: readonly StreamConfig[] }; result: Record<string, never> }
+  'camera.set_controls': {
+    params: { id: number } & Partial<Controls>
+    result: Partial<Record<keyof Controls, 'device' | 'software'>>
+  }
+  'camera.restart': { params: { id: number }; result: Record<string, never> }
+  'camera.remove': { params: { id: number }; result: Record<string, never> }
+  'camera.select': { params: { id: number }; result: Record<string, never> }
+  'snapshot.take': { params: { camera: number; quality: number }; result: SnapshotInfo }
+  'recorder.start': {
+    params: { id: number; camera: number; path: string; stream: string; encode?: Encode; duration_ms?: number }
+    result: Mode
+  }
+  'recorder.stop': { params: { id: number }; result: RecorderResult }
+  'rtsp.start': {
+    params: { address: string; port: number; max_connections: number; realm: string; basic: boolean }
+    result: { port: number }
+  }
+  'rtsp.set_users': { params: { users: readonly { name: string; ha1: string }[] }; result: Record<string, never> }
+  'rtsp.kick': { params: { user?: string; client?: number }; result: { closed: number } }
+  'stats.get': { params: Record<string, never>; result: HelperStats }
+}
+
+export type CameraSignal = 'starting' | 'streaming' | 'no_signal'
+
+export interface CameraState {
+  readonly id: number
+  readonly state: CameraSignal
+  readonly reason: string | null
+  readonly device: string | null
+  readonly width: number | null
+  readonly height: number | null
+  readonly fps: number | null
+  readonly format: string | null
+  readonly controls: Partial<Record<keyof Controls, 'device' | 'software'>>
+}
+
+export interface RecorderEnded extends RecorderResult {
+  readonly id: number
+  readonly reason: 'stopped' | 'duration' | 'disk_full' | 'error' | 'camera_removed' | 'shutdown'
+  readonly message: string | null
+}
+
+/** Every notification of the helper. */
+export interface Notifications {
+  'camera.state': CameraState
+  'recorder.ended': RecorderEnded
+  'rtsp.auth_failed': { readonly user: string | null; readonly address: string }
+  'rtsp.client': {
+    readonly event: 'play' | 'closed' | 'refused'
+    readonly id: number
+    readonly address: string
+    readonly user: string | null
+    readonly camera: number | null
+    readonly stream: string | null
+  }
+}
+
+export const HELPER_ERROR = {
+  invalid_params: -32602,
+  not_found: -32001,
+  exists: -32002,
+  no_signal: -32003,
+  unsupported: -32004,
+  io: -32005,
+  busy: -32006,
+} as const
+
+/** The helper refused a request. */
+export class HelperError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data: { readonly field?: string; readonly errno?: string } = {},
+  ) {
+    super(message)
+    this.name = 'HelperError'
+  }
+}
+
+/** The helper is not there (starting, crashed or hung); the supervisor brings it back. */
+export class HelperDown extends Error {
+  constructor() {
+    super('the media helper is not running')
+    this.name = 'HelperDown'
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Owns the helper process: starts it, watches it, restarts it with growing delays, and tells its users when it is up so that they apply
+ * again what should run. Nobody else talks to the helper but through `call` and `snapshot`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Component } from '../component.ts'
+import { errorText, StartupError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { Connection } from './connection.ts'
+import { type HelperInput, type HelperPhase, nextPhase, restartDelay } from './machine.ts'
+import { HelperDown, type HelperInfo, type Methods, type Notifications } from './protocol.ts'
+
+const CONNECT_TIMEOUT_MS = 10_000
+const PING_EVERY_MS = 2000
+const PING_TIMEOUT_MS = 5000
+const EXIT_TIMEOUT_MS = 3500
+/** A helper that ran this long was fine; the next failure counts as the first. */
+const STABLE_AFTER_MS = 30_000
+
+export interface RtspOptions {
+  readonly address: string
+  readonly port: number
+  readonly max_connections: number
+  readonly realm: string
+  readonly basic: boolean
+}
+
+type SupervisorEvents = {
+  /** Connected and listening: apply the desired state. */
+  up: []
+  /** Gone, whatever the reason; `up` follows unless the server stops. */
+  down: []
+} & { [N in keyof Notifications]: [Notifications[N]] }
+
+export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements Component {
+  private phase: HelperPhase = 'stopped'
+  private child: ChildProcess | undefined
+  private connection: Connection | undefined
+  private failures = 0
+  private upSince = 0
+  private timer: NodeJS.Timeout | undefined
+  private helperInfo: HelperInfo | undefined
+  private port: number
+
+  constructor(
+    /** The helper's executable. */
+    private readonly executable: string,
+    private readonly rtsp: RtspOptions,
+    private readonly log: Logger,
+    private readonly onPid: (pid: number | null) => void,
+  ) {
+    super()
+    this.port = rtsp.port
+  }
+
+  /** Resolves when the helper answers and listens; a port that is taken is a `StartupError`. */
+  async start(): Promise<void> {
+    this.step('start')
+    try {
+      await this.launch()
+    } catch (error) {
+      await this.stop()
+      throw new StartupError(`the media helper does not start: ${errorText(error)}`)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.step('stop')
+    clearTimeout(this.timer)
+    await this.shutDown()
+  }
+
+  get info(): HelperInfo | null {
+    return this.phase === 'up' ? (this.helperInfo ?? null) : null
+  }
+
+  get rtspPort(): number {
+    return this.port
+  }
+
+  async call<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<Methods[M]['result']> {
+    if (!this.connection) throw new HelperDown()
+    return this.connection.call(method, params)
+  }
+
+  async snapshot(camera: number, quality: number): Promise<{ result: Methods['snapshot.take']['result']; binary: Buffer }> {
+    if (!this.connection) throw new HelperDown()
+    return this.connection.callBinary('snapshot.take', { camera, quality })
+  }
+
+  private step(input: HelperInput): boolean {
+    const next = nextPhase(this.phase, input)
+    if (next === undefined) return false
+    this.log.debug({ from: this.phase, to: next }, 'helper phase')
+    this.phase = next
+    return true
+  }
+
+  private async launch(): Promise<void> {
+    const folder = mkdtempSync(join(tmpdir(), 'camera-media-'))
+    const path = join(folder, 'media.sock')
+    try {
+      const child = spawn(
+        this.executable,
+        ['--socket', path, '--log-level', this.log.isLevelEnabled('debug') ? 'debug' : 'info'],
+        {
+          stdio: ['ignore', 'ignore', 'pipe'],
+        },
+      )
+      this.child = child
+      this.relayLog(child)
+      child.on('error', (error) => this.log.error({ error: error.message }, 'helper cannot be executed'))
+      child.on('exit', (code, signal) => {
+        this.log.info({ code, signal }, 'helper exited')
+        if (this.child === child) this.connection?.end('helper exited')
+      })
+      this.onPid(child.pid ?? null)
+      const connection = new Connection(
+        await connectTo(path, child),
+        (name, params) => void (this.emit as (name: string, params: unknown) => boolean).call(this, name, params),
+        (why) => this.lost(why),
+      )
+      this.connection = connection
+      this.helperInfo = await connection.call('helper.info', {})
+      this.port = (await connection.call('rtsp.start', { ...this.rtsp, port: this.port })).port
+    } catch (error) {
+      this.connection?.end('start failed')
+      await this.shutDown()
+      throw error
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+    if (!this.step('connected')) return
+    this.upSince = Date.now()
+    this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp_port: this.port }, 'helper is up')
+    this.watch(this.connection)
+    this.emit('up')
+  }
+
+  /** Pings until the connection ends: a helper that hangs is as bad as one that is gone. */
+  private watch(connection: Connection): void {
+    const ping = () => {
+      if (this.connection !== connection) return
+      connection.callBinary('helper.ping', {}, PING_TIMEOUT_MS).then(
+        () => {
+          this.timer = setTimeout(ping, PING_EVERY_MS)
+        },
+        () => this.child?.kill('SIGKILL'),
+      )
+    }
+    ping()
+  }
+
+  private lost(why: string): void {
+    this.connection = undefined
+    clearTimeout(this.timer)
+    const wasUp = this.phase === 'up'
+    if (!wasUp || !this.step('lost')) return
+    if (Date.now() - this.upSince > STABLE_AFTER_MS) this.failures = 0
+    this.log.error({ why }, 'helper lost')
+    this.emit('down')
+    this.scheduleRestart()
+  }
+
+  private scheduleRestart(): void {
+    this.failures += 1
+    this.timer = setTimeout(() => {
+      void this.restart()
+    }, restartDelay(this.failures))
+  }
+
+  private async restart(): Promise<void> {
+    await this.shutDown()
+    if (!this.step('retry')) return
+    try {
+      await this.launch()
+    } catch (error) {
+      this.log.error({ error: errorText(error), failures: this.failures }, 'helper does not start')
+      if (this.step('lost')) this.scheduleRestart()
+    }
+  }
+
+  /** Ends the connection, waits for the helper to finalise, and kills it when it does not. */
+  private async shutDown(): Promise<void> {
+    const child = this.child
+    this.connection?.end('stopping')
+    this.connection = undefined
+    if (child && child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit')
+      const patience = new AbortController()
+      const late = delay(EXIT_TIMEOUT_MS, 'late', { signal: patience.signal }).catch(() => 'gone')
+      child.kill('SIGTERM')
+      if ((await Promise.race([exited, late])) === 'late') {
+        child.kill('SIGKILL')
+        await exited
+      }
+      patience.abort()
+    }
+    this.child = undefined
+    this.onPid(null)
+  }
+
+  /** The helper's log lines become ours. */
+  private relayLog(child: ChildProcess): void {
+    if (!child.stderr) return
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      try {
+        const { level, msg, ...rest } = JSON.parse(line) as { level: string; msg: string }
+        const write = level === 'error' || level === 'warn' || level === 'debug' ? this.log[level] : this.log.info
+        write.call(this.log, rest, msg)
+      } catch {
+        this.log.warn({ line: line.slice(0, 500) }, 'helper output')
+      }
+    })
+  }
+}
+
+/** Connects as soon as the helper listens. */
+async function connectTo(path: string, child: ChildProcess): Promise<Socket> {
+  const deadline = Date.now() + CONNECT_TIMEOUT_MS
+  for (;;) {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) throw new Error('it exited at once')
+    try {
+      const socket = connect(path)
+      await once(socket, 'connect')
+      return socket
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await delay(5)
+    }
+  }
+}
