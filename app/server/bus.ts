@@ -15,6 +15,8 @@ export interface ServerEvent {
 interface BusEvents {
   /** Something that users may subscribe to. */
   event: [ServerEvent]
+  /** A state key has a new value. */
+  state: [{ key: string; value: unknown }]
   /** The users or their RTSP secrets changed: the helper's table must follow. */
   'users-changed': []
   /** A session has ended before its time (logout, password change): open connections of it must close. */

@@ -1,0 +1,3 @@
+export { Auth, type AuthOptions, FACTORY_PASSWORD, FACTORY_USERNAME } from './auth.ts'
+export { sameOrigin } from './credentials.ts'
+export { RTSP_REALM } from './users.ts'

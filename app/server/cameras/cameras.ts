@@ -1,0 +1,277 @@
+/** The cameras: what each should do (persisted), what it does (told by the helper), and the way from one to the other. */
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { ApiError, CameraNotConnected, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import {
+  type CameraState,
+  type CameraStats,
+  type Controls,
+  HELPER_ERROR,
+  HelperDown,
+  HelperError,
+  type HelperStats,
+  type MediaSupervisor,
+  type Mode,
+} from '../media/index.ts'
+import type { Store, Table } from '../store/index.ts'
+import { streamsFor } from './quality.ts'
+import { type CameraSpec, formatResolution, type Size } from './spec.ts'
+
+/** What a user has set; survives restarts as long as the camera's spec stays the same. */
+export interface CameraSettings extends Mode, Controls {
+  /** False: stopped by the user, the device is released. */
+  readonly enabled: boolean
+}
+
+interface Persisted {
+  readonly spec: string
+  readonly settings: CameraSettings
+}
+
+/** Pictures that the state interface and the API speak of. */
+export interface CameraView {
+  readonly id: number
+  readonly spec: CameraSpec
+  readonly settings: CameraSettings
+  readonly connected: boolean
+  readonly state: CameraState['state'] | 'stopped'
+  readonly reason: string | null
+  readonly device: string
+  /** What is delivered now; null unless connected. */
+  readonly mode: Mode | null
+  readonly format: string | null
+}
+
+export interface Still {
+  readonly jpeg: Buffer
+  readonly width: number
+  readonly height: number
+  readonly timestampMs: number
+}
+
+const MAX_TEST_SIZE: Size = { width: 3840, height: 2160 }
+
+class Camera {
+  live: CameraState | null = null
+  settings: CameraSettings
+
+  constructor(
+    readonly id: number,
+    readonly spec: CameraSpec,
+    persisted: CameraSettings | undefined,
+  ) {
+    this.settings = persisted ?? { ...spec.mode, brightness: 50, contrast: 50, saturation: 50, enabled: true }
+  }
+
+  get mode(): Mode {
+    const { width, height, fps } = this.settings
+    return { width, height, fps }
+  }
+
+  get controls(): Controls {
+    const { brightness, contrast, saturation } = this.settings
+    return { brightness, contrast, saturation }
+  }
+
+  /** As `device` in status: a test picture is visibly marked as one. */
+  get device(): string {
+    const { source } = this.spec
+    if (source.type === 'test') return `test:${formatResolution(this.settings)}@${this.settings.fps}`
+    return source.type === 'v4l2' ? source.device : source.path
+  }
+}
+
+export class Cameras implements Component {
+  private readonly cameras: Camera[] = []
+  private table: Table<number, Persisted> | undefined
+  private activeId = 0
+  private readonly onUp = () => void this.applyAll()
+  private readonly onDown = () => this.forgetStates()
+  private readonly onState = (state: CameraState) => this.stateChanged(state)
+
+  constructor(
+    private readonly specs: readonly CameraSpec[],
+    private readonly store: Store,
+    private readonly media: MediaSupervisor,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+  ) {}
+
+  /** Starts before the helper, so that its first `up` finds the cameras to apply. */
+  start(): void {
+    this.table = this.store.table('cameras')
+    for (const [id, spec] of this.specs.entries()) {
+      const saved = this.table.get(id)
+      this.cameras.push(new Camera(id, spec, saved?.spec === spec.text ? saved.settings : undefined))
+    }
+    this.media.on('up', this.onUp).on('down', this.onDown).on('camera.state', this.onState)
+  }
+
+  stop(): void {
+    this.media.off('up', this.onUp).off('down', this.onDown).off('camera.state', this.onState)
+    this.cameras.length = 0
+  }
+
+  get active(): number {
+    return this.activeId
+  }
+
+  list(): CameraView[] {
+    return this.cameras.map(view)
+  }
+
+  /** The camera asked for, or the active one. */
+  view(id: number = this.activeId): CameraView {
+    return view(this.camera(id))
+  }
+
+  /** Changes mode or controls together; the stored settings change only when the helper took them. */
+  async configure(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>): Promise<void> {
+    const camera = this.camera(id)
+    this.checkChange(id, change)
+    const next = { ...camera.settings, ...change }
+    const changed = (keys: readonly (keyof CameraSettings)[]) => keys.some((key) => next[key] !== camera.settings[key])
+    const newMode = changed(['width', 'height', 'fps'])
+    const newControls = changed(['brightness', 'contrast', 'saturation'])
+    if (!newMode && !newControls) return
+    if (camera.settings.enabled) {
+      const { brightness, contrast, saturation } = next
+      const mode = { width: next.width, height: next.height, fps: next.fps }
+      if (newMode) await this.ask(() => this.media.call('camera.configure', { id, mode, streams: streamsFor(mode) }))
+      if (newControls) await this.ask(() => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
+    }
+    this.save(camera, next)
+  }
+
+  /** Throws what `configure` would throw for a value that this camera cannot take. */
+  checkChange(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>): void {
+    const { spec, settings } = this.camera(id)
+    const { width, height } = { ...settings, ...change }
+    if (spec.source.type === 'test' && (width > MAX_TEST_SIZE.width || height > MAX_TEST_SIZE.height)) {
+      throw new ApiError(
+        'INVALID_RESOLUTION',
+        `The test camera delivers at most ${formatResolution(MAX_TEST_SIZE)}`,
+        'resolution',
+      )
+    }
+  }
+
+  /** Stops or starts the capture; stopped, the device is released and its RTSP clients are disconnected. */
+  async setEnabled(id: number, enabled: boolean): Promise<void> {
+    const camera = this.camera(id)
+    if (camera.settings.enabled === enabled) return
+    if (enabled) await this.ask(() => this.add(camera))
+    else await this.ask(() => this.media.call('camera.remove', { id }))
+    if (!enabled) camera.live = null
+    this.save(camera, { ...camera.settings, enabled })
+    this.bus.publish('camera', enabled ? 'started' : 'stopped', { camera: id })
+  }
+
+  /** The newest picture as JPEG. */
+  async still(id: number, quality: number): Promise<Still> {
+    const camera = this.camera(id)
+    if (camera.live?.state !== 'streaming') throw new CameraNotConnected(id)
+    const { result, binary } = await this.ask(() => this.media.snapshot(id, quality), id)
+    return { jpeg: binary, width: result.width, height: result.height, timestampMs: result.timestamp_ms }
+  }
+
+  async stats(): Promise<HelperStats> {
+    return this.ask(() => this.media.call('stats.get', {}))
+  }
+
+  async statsOf(id: number): Promise<CameraStats | null> {
+    return (await this.stats()).cameras.find((camera) => camera.id === id) ?? null
+  }
+
+  private camera(id: number): Camera {
+    const camera = this.cameras[id]
+    if (!camera) throw new NotFound(`camera ${id}`)
+    return camera
+  }
+
+  private async applyAll(): Promise<void> {
+    for (const camera of this.cameras.filter(({ settings }) => settings.enabled)) {
+      try {
+        await this.add(camera)
+      } catch (error) {
+        this.log.error({ camera: camera.id, error: errorText(error) }, 'camera could not be added')
+      }
+    }
+  }
+
+  private async add(camera: Camera): Promise<void> {
+    const { id, spec, mode, controls } = camera
+    await this.media.call('camera.add', { id, source: spec.source, mode, controls, streams: streamsFor(mode) })
+  }
+
+  private forgetStates(): void {
+    for (const camera of this.cameras) {
+      if (camera.live) this.stateChanged({ ...camera.live, state: 'starting', reason: 'the media helper restarts' })
+    }
+  }
+
+  private stateChanged(state: CameraState): void {
+    const camera = this.cameras[state.id]
+    if (!camera) return
+    const before = camera.live?.state
+    camera.live = state
+    if (before === state.state) return
+    this.log.info({ camera: state.id, state: state.state, reason: state.reason, device: state.device }, 'camera state')
+    this.bus.publish('camera', state.state === 'streaming' ? 'connected' : state.state, {
+      camera: state.id,
+      device: camera.device,
+      reason: state.reason,
+    })
+  }
+
+  private save(camera: Camera, settings: CameraSettings): void {
+    const before = camera.settings
+    this.table?.put(camera.id, { spec: camera.spec.text, settings })
+    camera.settings = settings
+    if (camera.id !== this.activeId) return
+    const { brightness, contrast, saturation, fps } = settings
+    const values: Record<string, unknown> = { brightness, contrast, saturation, fps, resolution: formatResolution(settings) }
+    const old: Record<string, unknown> = { ...before, resolution: formatResolution(before) }
+    for (const [key, value] of Object.entries(values)) if (old[key] !== value) this.bus.emit('state', { key, value })
+  }
+
+  /** Runs a call of the helper and puts its refusal into the API's words. */
+  private async ask<T>(call: () => Promise<T>, id = this.activeId): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw helperToApi(error, id)
+    }
+  }
+}
+
+/** A refusal of the helper, as the client should read it. */
+export function helperToApi(error: unknown, camera: number): unknown {
+  if (error instanceof HelperDown) return new CameraNotConnected(camera)
+  if (!(error instanceof HelperError)) return error
+  if (error.code === HELPER_ERROR.no_signal || error.code === HELPER_ERROR.not_found) return new CameraNotConnected(camera)
+  if (error.code === HELPER_ERROR.unsupported) return new UnsupportedSetting(error.data.field ?? 'camera', error.message)
+  if (error.code === HELPER_ERROR.busy) {
+    return new ApiError('SERVICE_UNAVAILABLE', 'The camera is busy; try again', error.message, { 'Retry-After': '1' })
+  }
+  if (error.data.errno === 'ENOSPC') return new ApiError('INSUFFICIENT_STORAGE', 'The disk is full', error.message)
+  return error
+}
+
+function view(camera: Camera): CameraView {
+  const { id, spec, settings, live, device } = camera
+  const connected = settings.enabled && live?.state === 'streaming'
+  const { width, height } = live ?? {}
+  return {
+    id,
+    spec,
+    settings,
+    connected,
+    state: settings.enabled ? (live?.state ?? 'starting') : 'stopped',
+    reason: live?.reason ?? null,
+    device,
+    mode: connected && width && height ? { width, height, fps: live?.fps ?? settings.fps } : null,
+    format: connected ? (live?.format ?? null) : null,
+  }
+}

@@ -1,0 +1,3 @@
+export { type CameraSettings, Cameras, type CameraView, helperToApi, type Still } from './cameras.ts'
+export { bitrateFor, QUALITIES, type Quality, streamsFor } from './quality.ts'
+export { type CameraSpec, formatResolution, parseCameraSpec, parseResolution, type Size } from './spec.ts'

@@ -1,0 +1,32 @@
+/** Files that are whole or not there: temporary file, fsync, rename, fsync of the folder. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+export function writeFileAtomic(file: string, content: Uint8Array | string, mode = 0o644): void {
+  const scratch = `${file}.${process.pid}.tmp`
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  try {
+    const fd = openSync(scratch, 'wx', mode)
+    try {
+      for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+    renameSync(scratch, file)
+  } catch (error) {
+    rmSync(scratch, { force: true })
+    throw error
+  }
+  syncFolder(dirname(file))
+}
+
+/** Makes renames and new names in `folder` survive a power cut. */
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
