@@ -1,0 +1,35 @@
+/** Bounds of what one client can make the server hold. */
+export interface HttpLimits {
+  /** A JSON body. */
+  readonly jsonBodyBytes: number
+  /** From a request's head to the last byte of its body. */
+  readonly bodyDeadlineMs: number
+  /** Bodies on their way at the same time, over all clients. */
+  readonly bodiesAtOnce: number
+  /** Nesting of a JSON body. */
+  readonly jsonDepth: number
+  /** Answers longer than this are compressed for clients that accept it. */
+  readonly compressAbove: number
+  /** What `stop` grants to answers under way. */
+  readonly stopMs: number
+  /** WebSocket connections at the same time. */
+  readonly sockets: number
+  readonly socketMessageBytes: number
+  /** Bytes that a slow WebSocket client may be behind before it is dropped. */
+  readonly socketBackpressureBytes: number
+  /** A WebSocket that answers no ping for this long is closed. */
+  readonly socketIdleSeconds: number
+}
+
+export const DEFAULT_LIMITS: HttpLimits = {
+  jsonBodyBytes: 64 * 1024,
+  bodyDeadlineMs: 30_000,
+  bodiesAtOnce: 128,
+  jsonDepth: 32,
+  compressAbove: 4096,
+  stopMs: 2000,
+  sockets: 200,
+  socketMessageBytes: 64 * 1024,
+  socketBackpressureBytes: 1024 * 1024,
+  socketIdleSeconds: 60,
+}

@@ -1,0 +1,266 @@
+/**
+ * The way of a request: target, route, rate limit, authentication, role, password gate, body, validation, handler, answer. It stays
+ * synchronous as long as nothing has to be waited for; uWS's request object is dead after the first wait.
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { ApiError, InvalidCredentials, InvalidRequest, NotFound, PermissionDenied } from '../errors.ts'
+import { assetFor, type StaticAssets } from './assets.ts'
+import { BodyCollector, BodyGate, tooLarge } from './body.ts'
+import type { Cors } from './cors.ts'
+import { Exchange, type Listener } from './exchange.ts'
+import { isJsonType, parseJson } from './json.ts'
+import type { HttpLimits } from './limits.ts'
+import type { RateDecision, RateLimiter } from './rate-limit.ts'
+import { sendError, sendReply } from './reply.ts'
+import { type Authenticate, type Caller, type HandlerInput, type Route, roleAllows } from './route.ts'
+import { allowed, type Match, Router } from './router.ts'
+import { parseQuery } from './target.ts'
+import { Validator } from './validation.ts'
+
+export interface PipelineOptions {
+  readonly routes: readonly Route[]
+  readonly authenticate: Authenticate
+  readonly log: Logger
+  readonly limits: HttpLimits
+  readonly cors: Cors
+  readonly rateLimiter: RateLimiter
+  readonly assets: StaticAssets
+  /** Where a WebSocket is expected; a plain request there is told so. */
+  readonly websocketPath: string | null
+  readonly now: () => number
+}
+
+/** What is known of a request once its route was found. */
+interface Request {
+  readonly exchange: Exchange
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly query: ReadonlyMap<string, string>
+  readonly body: BodyCollector | null
+  readonly contentType: string
+}
+
+const NO_QUERY: ReadonlyMap<string, string> = new Map()
+
+export class Pipeline {
+  readonly #options: PipelineOptions
+  readonly #router: Router
+  readonly #validators = new Map<Route, Validator>()
+  readonly #gate: BodyGate
+  readonly #rates = new WeakMap<Exchange, RateDecision>()
+  readonly #inFlight = new Set<Exchange>()
+  #whenIdle: (() => void) | null = null
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+    this.#router = new Router(options.routes)
+    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce } = options.limits
+    this.#gate = new BodyGate({ bytes: jsonBodyBytes, deadlineMs: bodyDeadlineMs, atOnce: bodiesAtOnce })
+  }
+
+  /** Requests without a complete answer. */
+  get inFlight(): number {
+    return this.#inFlight.size
+  }
+
+  handle(res: HttpResponse, req: HttpRequest, listener: Listener): void {
+    const exchange = new Exchange(res, req, listener, this.#finished)
+    try {
+      const pending = this.#run(exchange, req)
+      if (pending !== undefined) void pending.catch((error: unknown) => this.#fail(exchange, error))
+    } catch (error) {
+      this.#fail(exchange, error)
+    }
+    if (!exchange.done) {
+      this.#inFlight.add(exchange)
+      exchange.detach()
+    }
+  }
+
+  /** Resolves when every answer is complete, or after `ms`. */
+  async drain(ms: number): Promise<void> {
+    if (this.#inFlight.size === 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#whenIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#whenIdle = null
+  }
+
+  #run(exchange: Exchange, req: HttpRequest): Promise<void> | undefined {
+    const { cors, rateLimiter } = this.#options
+    Object.assign(exchange.headers, cors.headers(exchange.origin))
+    if (exchange.method !== 'GET') this.#readBodyHead(exchange, req)
+
+    const match = this.#router.find(exchange.isHead ? 'GET' : exchange.method, exchange.path)
+    if (match === null || match.endpoint === null) return this.#unrouted(exchange, req, match)
+    const { route } = match.endpoint
+    if ('binary' in route.response) exchange.readConditions(req)
+
+    this.#limit(exchange, rateLimiter.take(exchange.client.key, route.rate))
+    const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
+    const contentType = req.getHeader('content-type')
+    const collect = () => this.#collect(exchange, req)
+
+    const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
+    const request = { exchange, route, params: match.params, query, contentType }
+    if (!(caller instanceof Promise)) {
+      authorise(route, caller)
+      return this.#receive({ ...request, body: collect() }, caller)
+    }
+    // The body comes in meanwhile: there is no telling it to wait.
+    const body = collect()
+    return caller.then((known) => {
+      authorise(route, known)
+      return this.#receive({ ...request, body }, known)
+    })
+  }
+
+  /** No route: an asset, a preflight, or an error. */
+  #unrouted(exchange: Exchange, req: HttpRequest, match: Match | null): undefined {
+    const { assets, cors, websocketPath } = this.#options
+    const reading = exchange.method === 'GET' || exchange.isHead
+    const asset = match === null ? assetFor(assets, exchange.path, exchange.listener.name) : null
+    if (asset !== null && reading) {
+      if ('location' in asset) exchange.sendHead(302, { Location: asset.location, 'Content-Length': '0' })
+      else {
+        exchange.readConditions(req)
+        assets.send(exchange, asset.name)
+      }
+      return
+    }
+    if (match === null && asset === null) {
+      if (exchange.path === websocketPath) {
+        throw new ApiError('NOT_FOUND', 'This address speaks WebSocket only', exchange.path, { Upgrade: 'websocket' })
+      }
+      throw new NotFound(exchange.path)
+    }
+    const allow = allowed(match?.methods ?? ['GET'])
+    if (exchange.method === 'OPTIONS') exchange.sendHead(204, { Allow: allow, ...cors.preflight(exchange.origin, allow) })
+    else throw new ApiError('METHOD_NOT_ALLOWED', `${exchange.method} is not allowed here`, allow, { Allow: allow })
+  }
+
+  #limit(exchange: Exchange, rate: RateDecision | null): void {
+    if (rate === null) return
+    const { headers } = exchange
+    headers['X-RateLimit-Limit'] = String(rate.limit)
+    headers['X-RateLimit-Remaining'] = String(rate.remaining)
+    headers['X-RateLimit-Reset'] = String(rate.reset)
+    if (rate.allowed) return
+    this.#rates.set(exchange, rate)
+    throw new ApiError('RATE_LIMITED', 'Too many requests', `${rate.limit} per ${rate.period}`, {
+      'Retry-After': String(rate.retryAfter),
+    })
+  }
+
+  #authenticate(exchange: Exchange, route: Route, token: string): Promise<Caller | null> | Caller | null {
+    if (route.access !== 'public') return this.#options.authenticate(exchange.credentials(token))
+    // A public operation works with wrong credentials as it does without.
+    try {
+      const caller = this.#options.authenticate(exchange.credentials(token))
+      return caller instanceof Promise ? caller.catch(nobody) : caller
+    } catch (error) {
+      return nobody(error)
+    }
+  }
+
+  /** Refuses a body by its announced length before a byte of it was read. */
+  #readBodyHead(exchange: Exchange, req: HttpRequest): void {
+    const length = Number(req.getHeader('content-length'))
+    const chunked = req.getHeader('transfer-encoding') !== ''
+    exchange.unreadBody = chunked || length > this.#gate.limits.bytes
+    if (length > this.#gate.limits.bytes) throw tooLarge(this.#gate.limits.bytes)
+  }
+
+  #collect(exchange: Exchange, req: HttpRequest): BodyCollector | null {
+    if (exchange.method === 'GET' || exchange.isHead) return null
+    const length = req.getHeader('content-length')
+    if (!exchange.unreadBody && (length === '' || Number(length) === 0)) return null
+    const body = new BodyCollector(exchange.res, this.#gate)
+    exchange.onEnd(() => body.cancel())
+    return body
+  }
+
+  #receive(request: Request, caller: Caller | null): Promise<void> | undefined {
+    const { body, exchange, contentType } = request
+    if (body === null) return this.#call(request, caller, undefined)
+    if (!isJsonType(contentType)) throw new InvalidRequest('content-type', 'The body must be application/json')
+    return body.whole().then((bytes) => {
+      exchange.unreadBody = false
+      const value = bytes.length === 0 ? undefined : parseJson(bytes, this.#options.limits.jsonDepth)
+      return this.#call(request, caller, value)
+    })
+  }
+
+  #call(request: Request, caller: Caller | null, value: unknown): Promise<void> | undefined {
+    const { exchange, route } = request
+    if (exchange.gone) return
+    const validator = this.#validator(route)
+    const input = {
+      params: validator.params(request.params),
+      query: validator.query(request.query),
+      body: validator.body(value),
+      caller,
+      address: exchange.client.text,
+      secure: exchange.listener.secure,
+      get signal() {
+        return exchange.signal
+      },
+    }
+    const result = route.handler(input as HandlerInput<never, never, never>)
+    if (result instanceof Promise) return result.then((reply: unknown) => this.#reply(exchange, reply))
+    return this.#reply(exchange, result)
+  }
+
+  #reply(exchange: Exchange, value: unknown): Promise<void> | undefined {
+    if (exchange.gone) return
+    return sendReply(exchange, value, this.#options.now(), this.#options.limits.compressAbove)
+  }
+
+  #fail(exchange: Exchange, thrown: unknown): void {
+    if (exchange.gone) return
+    const { log, now } = this.#options
+    let error = thrown
+    if (!(error instanceof ApiError)) {
+      const id = randomUUID()
+      log.error({ err: thrown, id, method: exchange.method, path: exchange.path }, 'request failed')
+      error = new ApiError('INTERNAL_ERROR', 'The server has failed', id)
+    }
+    if (exchange.done) exchange.abandon()
+    else sendError(exchange, error as ApiError, now(), this.#rates.get(exchange) ?? null)
+  }
+
+  #validator(route: Route): Validator {
+    let validator = this.#validators.get(route)
+    if (validator === undefined) {
+      validator = new Validator(route)
+      this.#validators.set(route, validator)
+    }
+    return validator
+  }
+
+  readonly #finished = (exchange: Exchange): void => {
+    this.#inFlight.delete(exchange)
+    if (this.#inFlight.size === 0) this.#whenIdle?.()
+  }
+}
+
+function authorise(route: Route, caller: Caller | null): void {
+  if (route.access === 'public') return
+  if (caller === null) throw new InvalidCredentials()
+  if (!roleAllows(caller.role, route.access)) throw new PermissionDenied(route.access)
+  if (caller.mustChangePassword && route.beforePasswordChange !== true) {
+    throw new ApiError('PASSWORD_CHANGE_REQUIRED', 'The factory password must be changed first', caller.username)
+  }
+}
+
+function nobody(error: unknown): null {
+  if (error instanceof ApiError) return null
+  throw error
+}

@@ -1,0 +1,47 @@
+/** What a handler has returned, as an answer. */
+import type { ApiError } from '../errors.ts'
+import { compressNow, isText, pickCoding } from './encoding.ts'
+import { errorBody, rateLimitBody, successBody } from './envelope.ts'
+import type { Exchange, Headers } from './exchange.ts'
+import { sendFile } from './file-reply.ts'
+import type { RateDecision } from './rate-limit.ts'
+import { BytesReply, FileReply, JsonReply } from './route.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Returns a promise only where something has to be waited for. */
+export function sendReply(exchange: Exchange, value: unknown, now: number, compressAbove: number): Promise<void> | undefined {
+  if (value instanceof FileReply) return sendFile(exchange, value)
+  if (value instanceof BytesReply) {
+    const headers = { 'Content-Type': value.type, ...value.headers }
+    if (isText(value.type)) return sendText(exchange, headers, value.bytes, compressAbove)
+    exchange.send(200, headers, value.bytes)
+    return undefined
+  }
+  const own = value instanceof JsonReply ? value : null
+  const json = JSON.stringify(own === null ? value : own.value) ?? '{"success":true}'
+  const body = successBody(json, exchange.versioned, now)
+  return sendText(exchange, { 'Content-Type': JSON_TYPE, ...own?.headers }, body, compressAbove)
+}
+
+function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Array, above: number): Promise<void> | undefined {
+  if (body.length <= above) {
+    exchange.send(200, headers, body)
+    return undefined
+  }
+  const varied = { ...headers, Vary: 'Accept-Encoding' }
+  if (pickCoding(exchange.acceptEncoding, ['gzip']) === null) {
+    exchange.send(200, varied, body)
+    return undefined
+  }
+  return compressNow(body).then((small) => exchange.send(200, { ...varied, 'Content-Encoding': 'gzip' }, small))
+}
+
+export function sendError(exchange: Exchange, error: ApiError, now: number, rate: RateDecision | null): void {
+  const headers: Record<string, string> = { 'Content-Type': JSON_TYPE, ...error.headers }
+  if (error.status === 401 && headers['WWW-Authenticate'] === undefined) {
+    headers['WWW-Authenticate'] = 'Basic realm="camera", charset="UTF-8"'
+  }
+  const limited = error.code === 'RATE_LIMITED' && exchange.versioned && rate !== null
+  exchange.send(error.status, headers, limited ? rateLimitBody(error.message, rate) : errorBody(error, exchange.versioned, now))
+}
