@@ -119,6 +119,11 @@ export class Auth implements Component {
     return this.byToken(cookie, 'cookie')
   }
 
+  /** The owner of a token. */
+  async byBearer(token: string): Promise<Caller> {
+    return this.byToken(token, 'bearer')
+  }
+
   /** Changes a password; the caller's own session stays, all others of that user end. */
   async changePassword(caller: Caller, username: string, current: string, next: string): Promise<void> {
     const { users, sessions } = this.parts

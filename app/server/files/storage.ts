@@ -1,0 +1,33 @@
+/** The device's storage: users see `/media/data/…`, the files lie below the data folder. */
+import { mkdirSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { type DiskSpace, diskSpace } from '../platform/index.ts'
+
+const DEVICE_ROOT = '/media/data'
+
+export class DeviceStorage {
+  constructor(
+    /** Host folder behind `/media/data`. */
+    private readonly root: string,
+  ) {}
+
+  /** Makes sure that the root is there. */
+  start(): void {
+    mkdirSync(this.root, { recursive: true, mode: 0o750 })
+  }
+
+  /** The host path of a device path that this server made itself; anything outside the root is a programming error. */
+  hostPath(devicePath: string): string {
+    const normal = posix.normalize(devicePath)
+    if (!normal.startsWith(`${DEVICE_ROOT}/`)) throw new Error(`${devicePath} is outside the device storage`)
+    return join(this.root, normal.slice(DEVICE_ROOT.length))
+  }
+
+  devicePath(...parts: string[]): string {
+    return posix.join(DEVICE_ROOT, ...parts)
+  }
+
+  space(): DiskSpace {
+    return diskSpace(this.root)
+  }
+}

@@ -1,0 +1,368 @@
+/**
+ * Recording control: one slot a camera with the specification's state machine. The helper writes the file; this component decides, keeps the
+ * catalogue true, and turns every way in which a recording can end (stop, duration, full disk, dead helper) into the same finish.
+ */
+import { mkdir, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { Bus } from '../bus.ts'
+import { type Cameras, helperToApi } from '../cameras/index.ts'
+import type { Component } from '../component.ts'
+import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
+import { type DeviceStorage, dayFolder, freeName } from '../files/index.ts'
+import type { Logger } from '../log.ts'
+import type { CameraState, MediaSupervisor, RecorderEnded } from '../media/index.ts'
+import { syncFolder } from '../platform/index.ts'
+import type { Catalogue, ListQuery, RecordingRow } from './catalogue.ts'
+import { judgeFile, type Verdict } from './finish.ts'
+import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
+import { planRecording, type RecordingPlan, type RecordingRequest } from './plan.ts'
+
+/** Free bytes that must remain beyond the estimate when a recording starts. */
+const START_MARGIN = 1_000_000_000
+/** A running recording ends while this much is left, so that the database can still commit. */
+const SPACE_RESERVE = 48 * 1024 * 1024
+const SPACE_CHECK_MS = 500
+const RETRY_MS = 2000
+
+export type EndReason = RecorderEnded['reason'] | 'helper_lost' | 'recovered'
+
+interface Active {
+  readonly row: RecordingRow
+  readonly plan: RecordingPlan
+  readonly hostPath: string
+  /** Clock of `performance.now()`: a wall clock may jump. */
+  readonly startedAt: number
+  readonly finished: Promise<RecordingRow>
+  readonly finish: (row: RecordingRow) => void
+  /** Why we asked the helper to stop, when it was not the user. */
+  stopReason?: EndReason
+  ending: boolean
+}
+
+interface Slot {
+  state: RecordingState
+  active: Active | null
+  /** Recordings to take up again once the camera is back, after the helper died. */
+  resume: RecordingPlan | null
+  lastEnd: { reason: EndReason; timestamp: string } | null
+  /** Starts and stops of one camera happen one after the other. */
+  turn: Promise<unknown>
+}
+
+export interface RecordingStatus {
+  readonly camera: number
+  readonly state: RecordingState
+  readonly row: RecordingRow | null
+  readonly elapsedMs: number
+  readonly estimatedBytes: number | null
+  readonly remainingBytes: number
+  readonly lastEnd: Slot['lastEnd']
+}
+
+export class Recorder implements Component {
+  private readonly slots = new Map<number, Slot>()
+  private spaceTimer: NodeJS.Timeout | undefined
+  private readonly retries = new Set<NodeJS.Timeout>()
+  private stopping = false
+  private readonly onEnded = (event: RecorderEnded) => this.ended(event)
+  private readonly onDown = () => this.helperLost()
+  private readonly onCamera = (state: CameraState) => this.cameraState(state)
+
+  constructor(
+    private readonly cameras: Cameras,
+    private readonly media: MediaSupervisor,
+    private readonly catalogue: Catalogue,
+    private readonly storage: DeviceStorage,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    private readonly now: () => Date = () => new Date(),
+  ) {}
+
+  /** Starts after the storage and before the helper: what an earlier process left unfinished is judged first. */
+  async start(): Promise<void> {
+    for (const row of this.catalogue.inState('recording')) {
+      const verdict = await judgeFile(this.storage.hostPath(row.path))
+      this.enter(row, verdict)
+      this.log.warn({ id: row.id, ...verdict }, 'interrupted recording recovered')
+      this.publish('recovered', row, { state: verdict.state })
+    }
+    this.media.on('recorder.ended', this.onEnded).on('down', this.onDown).on('camera.state', this.onCamera)
+  }
+
+  /** Finishes every running recording. */
+  async stop(): Promise<void> {
+    this.stopping = true
+    const running = [...this.slots].filter(([, slot]) => slot.active).map(([camera]) => camera)
+    await Promise.allSettled(running.map((camera) => this.stopRecording(camera)))
+    this.media.off('recorder.ended', this.onEnded).off('down', this.onDown).off('camera.state', this.onCamera)
+    clearInterval(this.spaceTimer)
+    for (const timer of this.retries) clearTimeout(timer)
+  }
+
+  /** Refused (and nothing changes) while recording, without a picture, or with too little space. */
+  startRecording(request: RecordingRequest): Promise<{ row: RecordingRow; estimatedBytes: number }> {
+    const camera = this.cameras.view(request.camera).id
+    return this.inTurn(camera, async (slot) => {
+      if (nextRecordingState(slot.state, 'start') === undefined) {
+        this.log.warn({ camera, state: slot.state }, 'start refused: already recording')
+        throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', `camera ${camera}`)
+      }
+      const plan = planRecording(request, this.cameras.view(camera), this.now())
+      this.checkSpace(plan)
+      slot.resume = null
+      return { row: await this.begin(slot, plan), estimatedBytes: plan.estimatedBytes }
+    })
+  }
+
+  /** Resolves when the file is finalised and the catalogue says so. */
+  stopRecording(camera: number = this.cameras.active): Promise<RecordingRow> {
+    this.cameras.view(camera)
+    return this.inTurn(camera, async (slot) => {
+      slot.resume = null
+      const { active } = slot
+      if (!active || nextRecordingState(slot.state, 'stop') === undefined)
+        throw new Conflict('No recording is running', `camera ${camera}`)
+      return this.end(active)
+    })
+  }
+
+  isRecording(camera: number): boolean {
+    return this.slots.get(camera)?.active != null
+  }
+
+  status(camera: number = this.cameras.active): RecordingStatus {
+    this.cameras.view(camera)
+    const { state, active, lastEnd } = this.slot(camera)
+    return {
+      camera,
+      state,
+      row: active?.row ?? null,
+      elapsedMs: active ? performance.now() - active.startedAt : 0,
+      estimatedBytes: active?.plan.estimatedBytes ?? null,
+      remainingBytes: this.storage.space().available,
+      lastEnd,
+    }
+  }
+
+  list(query: ListQuery): { rows: RecordingRow[]; total: number } {
+    return this.catalogue.list(query)
+  }
+
+  row(id: number): RecordingRow {
+    const row = this.catalogue.get(id)
+    if (!row) throw new NotFound(`recording ${id}`)
+    return row
+  }
+
+  hostPath(row: RecordingRow): string {
+    return this.storage.hostPath(row.path)
+  }
+
+  /** Removes the file, then the row: a crash between the two leaves a row that can be deleted again. */
+  async remove(id: number): Promise<void> {
+    const row = this.row(id)
+    if (row.state === 'recording')
+      throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${id}`)
+    await rm(this.storage.hostPath(row.path), { force: true })
+    this.catalogue.remove(id)
+    this.publish('deleted', row, {})
+  }
+
+  private slot(camera: number): Slot {
+    let slot = this.slots.get(camera)
+    if (!slot) {
+      slot = { state: 'stopped', active: null, resume: null, lastEnd: null, turn: Promise.resolve() }
+      this.slots.set(camera, slot)
+    }
+    return slot
+  }
+
+  private inTurn<T>(camera: number, work: (slot: Slot) => Promise<T>): Promise<T> {
+    const slot = this.slot(camera)
+    const turn = slot.turn.then(() => work(slot))
+    slot.turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  private checkSpace({ estimatedBytes }: RecordingPlan): void {
+    const { available } = this.storage.space()
+    const needed = estimatedBytes + START_MARGIN
+    if (available > needed) return
+    this.log.error({ available, needed }, 'start refused: too little free space')
+    throw new ApiError(
+      'INSUFFICIENT_STORAGE',
+      'There is too little free space for this recording',
+      `${needed} bytes needed, ${available} free`,
+    )
+  }
+
+  /** Row first, then the file: whatever happens, no file is without a row. */
+  private async begin(slot: Slot, plan: RecordingPlan): Promise<RecordingRow> {
+    const start = this.now()
+    const folder = this.storage.devicePath('recordings', dayFolder(start))
+    const hostFolder = this.storage.hostPath(folder)
+    await mkdir(hostFolder, { recursive: true, mode: 0o750 })
+    const filename = freeName(hostFolder, `${plan.stem}.mp4`)
+    const row = this.catalogue.create({
+      filename,
+      media_type: 'video',
+      encoding: 'mp4',
+      timestamp_start: start.getTime(),
+      timestamp_end: start.getTime(),
+      duration: 0,
+      size: 0,
+      resolution: `${plan.mode.width}x${plan.mode.height}`,
+      fps: plan.mode.fps,
+      state: 'recording',
+      tag_markers: 0,
+      path: join(folder, filename),
+      camera: plan.camera,
+    })
+    const active = newActive(row, plan, join(hostFolder, filename))
+    slot.active = active
+    try {
+      await this.media.call('recorder.start', {
+        id: row.id,
+        camera: plan.camera,
+        path: active.hostPath,
+        stream: 'stream1',
+        ...(plan.encode ? { encode: plan.encode } : {}),
+        duration_ms: plan.durationMs,
+      })
+    } catch (error) {
+      slot.active = null
+      this.catalogue.remove(row.id)
+      await rm(active.hostPath, { force: true })
+      throw helperToApi(error, plan.camera)
+    }
+    if (!active.ending) this.transition(slot, plan.camera, 'start')
+    this.spaceTimer ??= setInterval(() => this.watchSpace(), SPACE_CHECK_MS)
+    this.log.info({ id: row.id, camera: plan.camera, filename }, 'recording started')
+    this.publish('started', row, { estimated_size: plan.estimatedBytes })
+    return row
+  }
+
+  /** Asks the helper to finalise and waits until the catalogue knows; a helper that is gone has been dealt with by `helperLost`. */
+  private async end(active: Active): Promise<RecordingRow> {
+    await this.media.call('recorder.stop', { id: active.row.id }).catch((error) => {
+      this.log.warn({ id: active.row.id, error: errorText(error) }, 'recorder did not stop by itself')
+      return this.finishRecording(active, 'helper_lost')
+    })
+    return active.finished
+  }
+
+  private ended({ id, reason, message }: RecorderEnded): void {
+    const active = [...this.slots.values()].map((slot) => slot.active).find((candidate) => candidate?.row.id === id)
+    if (!active) return
+    if (message) this.log.warn({ id, reason, message }, 'recorder ended')
+    void this.finishRecording(active, active.stopReason ?? reason)
+  }
+
+  private helperLost(): void {
+    for (const slot of this.slots.values()) {
+      const { active } = slot
+      // A start that is still under way fails by itself.
+      if (!active || slot.state !== 'recording' || this.stopping) continue
+      const { plan } = active
+      const remaining = plan.durationMs === 0 ? 0 : plan.durationMs - (performance.now() - active.startedAt)
+      if (plan.durationMs === 0 || remaining >= 1000) slot.resume = { ...plan, durationMs: Math.round(remaining) }
+      void this.finishRecording(active, 'helper_lost')
+    }
+  }
+
+  /** After a crash of the helper, what was being recorded goes on in a new file as soon as the camera delivers again. */
+  private cameraState(state: CameraState): void {
+    if (state.state !== 'streaming' || !this.slots.get(state.id)?.resume) return
+    this.inTurn(state.id, async (slot) => {
+      const plan = slot.resume
+      slot.resume = null
+      if (!plan || slot.active || this.stopping) return
+      this.checkSpace({ ...plan, estimatedBytes: 0 })
+      const row = await this.begin(slot, plan)
+      this.publish('resumed', row, {})
+    }).catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
+  }
+
+  private watchSpace(): void {
+    const running = [...this.slots.values()].flatMap((slot) => slot.active ?? [])
+    if (running.length === 0) {
+      clearInterval(this.spaceTimer)
+      this.spaceTimer = undefined
+    } else if (this.storage.space().available < SPACE_RESERVE) {
+      for (const active of running.filter(({ stopReason }) => stopReason === undefined)) {
+        active.stopReason = 'disk_full'
+        this.log.error({ id: active.row.id }, 'disk full: recording ends')
+        void this.end(active)
+      }
+    }
+  }
+
+  private async finishRecording(active: Active, reason: EndReason): Promise<void> {
+    if (active.ending) return
+    active.ending = true
+    const slot = this.slot(active.plan.camera)
+    slot.active = null
+    slot.lastEnd = { reason, timestamp: this.now().toISOString() }
+    this.transition(slot, active.plan.camera, 'ended')
+    const verdict = await this.judge(active)
+    const row = this.enter(active.row, verdict)
+    this.log.info({ id: row.id, reason, ...verdict }, 'recording finished')
+    this.publish('stopped', row, { reason, state: verdict.state, duration_ms: verdict.durationMs, size: verdict.sizeBytes })
+    if (reason === 'disk_full') {
+      this.bus.publish('alert', 'storage_full', { recording: row.id, available: this.storage.space().available })
+    }
+    active.finish(row)
+  }
+
+  private async judge(active: Active): Promise<Verdict> {
+    try {
+      const verdict = await judgeFile(active.hostPath)
+      syncFolder(dirname(active.hostPath))
+      return verdict
+    } catch (error) {
+      this.log.error({ id: active.row.id, error: errorText(error) }, 'finished recording cannot be read back')
+      return { state: 'defect', durationMs: 0, sizeBytes: 0 }
+    }
+  }
+
+  /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
+  private enter(row: RecordingRow, verdict: Verdict): RecordingRow {
+    const change = {
+      state: verdict.state,
+      duration: verdict.durationMs,
+      size: verdict.sizeBytes,
+      timestamp_end: row.timestamp_start + verdict.durationMs,
+    }
+    try {
+      this.catalogue.update(row.id, change)
+    } catch (error) {
+      this.log.error({ id: row.id, error: errorText(error) }, 'catalogue cannot be written; trying again')
+      const timer = setTimeout(() => {
+        this.retries.delete(timer)
+        this.enter(row, verdict)
+      }, RETRY_MS)
+      this.retries.add(timer)
+    }
+    return { ...row, ...change }
+  }
+
+  private transition(slot: Slot, camera: number, trigger: RecordingTrigger): void {
+    slot.state = nextRecordingState(slot.state, trigger) ?? slot.state
+    if (camera !== this.cameras.active) return
+    this.bus.emit('state', { key: 'recordingState', value: slot.state })
+    this.bus.emit('state', { key: 'record', value: slot.state !== 'stopped' })
+    this.bus.emit('state', { key: 'currentRecordingFile', value: slot.active ? basename(slot.active.hostPath) : '' })
+  }
+
+  private publish(type: string, row: RecordingRow, more: Record<string, unknown>): void {
+    this.bus.publish('recording', type, { id: row.id, camera: row.camera, filename: row.filename, path: row.path, ...more })
+  }
+}
+
+function newActive(row: RecordingRow, plan: RecordingPlan, hostPath: string): Active {
+  let finish: (row: RecordingRow) => void = () => {}
+  const finished = new Promise<RecordingRow>((resolve) => {
+    finish = resolve
+  })
+  return { row, plan, hostPath, startedAt: performance.now(), finished, finish, ending: false }
+}

@@ -1,0 +1,1 @@
+export { DEFAULT_QUALITY, type SnapshotRequest, type SnapshotResult, Snapshots } from './snapshots.ts'

@@ -1,0 +1,221 @@
+/**
+ * The WebSocket at `/api/v1`: JSON objects of state keys set them, `get` reads, `subscribe` and `unsubscribe` choose events, `auth` identifies a
+ * connection that came without credentials. Errors are answered and the connection stays open.
+ */
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { type Bus, EVENT_CATEGORIES, type EventCategory, type ServerEvent } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { ApiError, errorText, InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
+import type { Caller, CredentialSource, Peer, WebSocketBehaviour } from '../http/index.ts'
+import type { Logger } from '../log.ts'
+import { holdsOne } from './permissions.ts'
+import type { State } from './state.ts'
+
+const AUTH_TIMEOUT_MS = 5000
+const MESSAGES_PER_SECOND = 100
+/** Beyond this many a second the client is no client but a flood. */
+const FLOOD_PER_SECOND = 1000
+const MAX_PENDING_WRITES = 32
+const POLICY_VIOLATION = 1008
+
+const Categories = Type.Array(Type.Union(EVENT_CATEGORIES.map((name) => Type.Literal(name))), { maxItems: 16 })
+const Commands = {
+  auth: Type.Object({ token: Type.String({ maxLength: 4096 }) }, { additionalProperties: false }),
+  get: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100 }),
+  subscribe: Categories,
+  unsubscribe: Categories,
+}
+
+/** What the socket needs to know of authentication. */
+export interface SocketAuth {
+  authenticate(source: CredentialSource): Caller | null | Promise<Caller | null>
+  byBearer(token: string): Promise<Caller>
+}
+
+class Client {
+  caller: Caller | null
+  readonly subscriptions = new Set<EventCategory>()
+  authTimer: NodeJS.Timeout | undefined
+  /** Set messages act in the order in which they came. */
+  writes: Promise<void> = Promise.resolve()
+  pendingWrites = 0
+  private second = 0
+  private count = 0
+
+  constructor(caller: Caller | null) {
+    this.caller = caller
+  }
+
+  /** Messages in the current second, this one included. */
+  countMessage(now: number): number {
+    const second = Math.floor(now / 1000)
+    if (second !== this.second) {
+      this.second = second
+      this.count = 0
+    }
+    this.count += 1
+    return this.count
+  }
+}
+
+export class StateSocket implements Component, WebSocketBehaviour<Client> {
+  private readonly peers = new Set<Peer<Client>>()
+  private readonly onState = ({ key, value }: { key: string; value: unknown }) => this.broadcast(key, value)
+  private readonly onEvent = (event: ServerEvent) => this.deliver(event)
+  private readonly onSessionEnded = ({ sessionId }: { sessionId: string }) => this.dropSession(sessionId)
+
+  constructor(
+    private readonly state: State,
+    private readonly auth: SocketAuth,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  start(): void {
+    this.bus.on('state', this.onState).on('event', this.onEvent).on('session-ended', this.onSessionEnded)
+  }
+
+  stop(): void {
+    this.bus.off('state', this.onState).off('event', this.onEvent).off('session-ended', this.onSessionEnded)
+    for (const peer of this.peers) clearTimeout(peer.data.authTimer)
+  }
+
+  async onUpgrade(source: CredentialSource): Promise<Client> {
+    const caller = await this.auth.authenticate(source)
+    if (caller) checkCaller(caller)
+    return new Client(caller)
+  }
+
+  open(peer: Peer<Client>): void {
+    this.peers.add(peer)
+    if (peer.data.caller) {
+      this.greet(peer)
+    } else {
+      peer.data.authTimer = setTimeout(() => peer.end(POLICY_VIOLATION, 'No credentials within 5 seconds'), AUTH_TIMEOUT_MS)
+    }
+  }
+
+  message(peer: Peer<Client>, text: string): void {
+    const count = peer.data.countMessage(this.now())
+    if (count > FLOOD_PER_SECOND) {
+      peer.end(POLICY_VIOLATION, 'Too many messages')
+    } else if (count > MESSAGES_PER_SECOND) {
+      if (count === MESSAGES_PER_SECOND + 1)
+        this.fail(peer, new ApiError('RATE_LIMITED', 'At most 100 messages a second', '100/s'))
+    } else {
+      this.handle(peer, text).catch((error) => this.fail(peer, error))
+    }
+  }
+
+  close(peer: Peer<Client>): void {
+    this.peers.delete(peer)
+    clearTimeout(peer.data.authTimer)
+  }
+
+  private async handle(peer: Peer<Client>, text: string): Promise<void> {
+    const message = parse(text)
+    if ('auth' in message) {
+      await this.identify(peer, command(message, 'auth').token)
+      return
+    }
+    const { caller } = peer.data
+    if (!caller) throw new InvalidCredentials('The first message must be {"auth": {"token": …}}')
+    if ('get' in message) send(peer, this.state.read(command(message, 'get'), caller.role))
+    else if ('subscribe' in message) for (const name of command(message, 'subscribe')) peer.data.subscriptions.add(name)
+    else if ('unsubscribe' in message) for (const name of command(message, 'unsubscribe')) peer.data.subscriptions.delete(name)
+    else await this.write(peer, message, caller)
+  }
+
+  /** One write after the other, and no more waiting than fit. */
+  private async write(peer: Peer<Client>, batch: Record<string, unknown>, caller: Caller): Promise<void> {
+    const client = peer.data
+    if (client.pendingWrites >= MAX_PENDING_WRITES)
+      throw new ApiError('RATE_LIMITED', 'Too many changes are waiting', `${MAX_PENDING_WRITES}`)
+    client.pendingWrites += 1
+    const turn = client.writes.then(() => this.state.write(batch, caller.role))
+    client.writes = turn.catch(() => undefined).then(() => void (client.pendingWrites -= 1))
+    await turn
+  }
+
+  private async identify(peer: Peer<Client>, token: string): Promise<void> {
+    try {
+      const caller = await this.auth.byBearer(token)
+      checkCaller(caller)
+      peer.data.caller = caller
+    } catch (error) {
+      this.fail(peer, error)
+      if (!peer.data.caller) peer.end(POLICY_VIOLATION, 'The token was refused')
+      return
+    }
+    clearTimeout(peer.data.authTimer)
+    this.greet(peer)
+  }
+
+  private greet(peer: Peer<Client>): void {
+    if (peer.data.caller) send(peer, this.state.readAll(peer.data.caller.role))
+  }
+
+  private broadcast(key: string, value: unknown): void {
+    const rights = this.state.readRights(key) ?? []
+    const text = JSON.stringify({ [key]: value })
+    for (const peer of this.peers) if (peer.data.caller && holdsOne(peer.data.caller.role, rights)) peer.send(text)
+  }
+
+  private deliver(event: ServerEvent): void {
+    const text = JSON.stringify({ event })
+    for (const peer of this.peers) {
+      const { caller, subscriptions } = peer.data
+      // Who logs in from where is the admins' business.
+      const allowed = event.category !== 'auth' || caller?.role === 'admin'
+      if (allowed && subscriptions.has(event.category)) peer.send(text)
+    }
+  }
+
+  private dropSession(sessionId: string): void {
+    for (const peer of [...this.peers])
+      if (peer.data.caller?.sessionId === sessionId) peer.end(POLICY_VIOLATION, 'The session has ended')
+  }
+
+  private fail(peer: Peer<Client>, error: unknown): void {
+    if (!(error instanceof ApiError)) this.log.error({ error: errorText(error) }, 'message failed')
+    const shown = error instanceof ApiError ? error : new ApiError('INTERNAL_ERROR', 'The server has failed')
+    const { code, message, details } = shown
+    send(peer, { error: { code, message, details, timestamp: new Date(this.now()).toISOString() } })
+  }
+}
+
+function checkCaller(caller: Caller): void {
+  if (caller.mustChangePassword) throw new ApiError('PASSWORD_CHANGE_REQUIRED', 'Change the factory password first')
+  if (caller.role === 'guest') throw new PermissionDenied('viewer')
+}
+
+function send(peer: Peer<Client>, value: unknown): void {
+  peer.send(JSON.stringify(value))
+}
+
+function parse(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new InvalidRequest('message', 'The message is not valid JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new InvalidRequest('message', 'The message must be an object')
+  return value as Record<string, unknown>
+}
+
+/** A command stands alone in its message. */
+function command<K extends keyof typeof Commands>(message: Record<string, unknown>, name: K): Static<(typeof Commands)[K]> {
+  const surplus = Object.keys(message).find((key) => key !== name)
+  if (surplus !== undefined) throw new InvalidRequest(surplus, `${name} cannot be sent together with other keys`)
+  const value = message[name]
+  const schema = Commands[name]
+  if (!Value.Check(schema, value)) {
+    const error = Value.Errors(schema, value).First()
+    throw new InvalidRequest(`${name}${error?.path.replaceAll('/', '.') ?? ''}`, error?.message ?? 'invalid value')
+  }
+  return value as Static<(typeof Commands)[K]>
+}

@@ -1,0 +1,190 @@
+/**
+ * The state interface: named values that clients read, set in batches, and follow. A batch is checked whole (names, rights, ranges, and what
+ * the camera can do) before any of it acts.
+ */
+import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { Bus } from '../bus.ts'
+import type { Cameras } from '../cameras/index.ts'
+import { formatResolution, parseResolution } from '../cameras/index.ts'
+import type { Component } from '../component.ts'
+import { ApiError, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
+import type { Role } from '../http/route.ts'
+import type { Recorder } from '../recording/index.ts'
+import type { Snapshots } from '../snapshots/index.ts'
+import type { Store, Table } from '../store/index.ts'
+import { ACTING_KEYS, type ActingKey, MEDIA_KEY, STORED_KEYS } from './keys.ts'
+import { holdsOne, type Permission } from './permissions.ts'
+
+interface Key {
+  readonly schema: TSchema
+  readonly read: readonly Permission[]
+  readonly write: readonly Permission[]
+}
+
+export type Batch = Readonly<Record<string, unknown>>
+
+const KEYS: ReadonlyMap<string, Key> = new Map([
+  ...Object.entries(ACTING_KEYS).map(([name, schema]): [string, Key] => [name, { schema, ...MEDIA_KEY }]),
+  ...Object.entries(STORED_KEYS),
+])
+const CAMERA_KEYS = ['brightness', 'contrast', 'saturation', 'resolution', 'fps'] as const
+
+export class State implements Component {
+  private settings: Table<string, unknown> | undefined
+  private snapping = false
+
+  constructor(
+    private readonly store: Store,
+    private readonly cameras: Cameras,
+    private readonly recorder: Recorder,
+    private readonly snapshots: Snapshots,
+    private readonly bus: Bus,
+  ) {}
+
+  start(): void {
+    this.settings = this.store.table('settings')
+  }
+
+  stop(): void {
+    this.settings = undefined
+  }
+
+  /** Who may read a key; undefined: there is no such key. */
+  readRights(name: string): readonly Permission[] | undefined {
+    return KEYS.get(name)?.read
+  }
+
+  /** Everything that a role may read. */
+  readAll(role: Role): Batch {
+    const readable = [...KEYS].filter(([, key]) => holdsOne(role, key.read))
+    return Object.fromEntries(readable.map(([name]) => [name, this.value(name)]))
+  }
+
+  read(names: readonly string[], role: Role): Batch {
+    for (const name of names) {
+      const key = KEYS.get(name)
+      if (!key) throw new InvalidRequest(name, `There is no state key ${name}`)
+      if (!holdsOne(role, key.read)) throw new PermissionDenied(name)
+    }
+    return Object.fromEntries(names.map((name) => [name, this.value(name)]))
+  }
+
+  /** Sets all keys of the batch, or throws and has set none that could be checked beforehand. */
+  async write(batch: Batch, role: Role): Promise<void> {
+    for (const [name, value] of Object.entries(batch)) this.checkKey(name, value, role)
+    this.checkCamera(batch)
+    this.checkRecording(batch)
+    await this.applyCamera(batch)
+    this.applyStored(batch)
+    await this.applyRecording(batch)
+    if (batch.snap === true) await this.snap()
+  }
+
+  private value(name: string): unknown {
+    const stored = STORED_KEYS[name]
+    if (stored) return this.settings?.get(name) ?? stored.initial
+    const { settings } = this.cameras.view()
+    const recording = this.recorder.status()
+    const acting: Record<ActingKey, unknown> = {
+      brightness: settings.brightness,
+      contrast: settings.contrast,
+      saturation: settings.saturation,
+      resolution: formatResolution(settings),
+      fps: settings.fps,
+      record: recording.state !== 'stopped',
+      snap: this.snapping,
+      recordingState: recording.state,
+      currentRecordingFile: recording.row?.filename ?? '',
+      // No board maps a light here: there is no value.
+      'cam1-light': null,
+      light0: null,
+    }
+    return acting[name as ActingKey]
+  }
+
+  private checkKey(name: string, value: unknown, role: Role): void {
+    const key = KEYS.get(name)
+    if (!key) throw new InvalidRequest(name, `There is no state key ${name}`)
+    if (!holdsOne(role, key.write)) throw new PermissionDenied(name)
+    if (!Value.Check(key.schema, value)) {
+      const error = Value.Errors(key.schema, value).First()
+      const field = `${name}${error?.path.replaceAll('/', '.') ?? ''}`
+      throw new InvalidRequest(field, `${field}: ${error?.message ?? 'invalid value'}`)
+    }
+    if (name === 'currentRecordingFile') throw new UnsupportedSetting(name, 'This key is written by the recorder alone')
+    if (name === 'cam1-light' || name === 'light0') throw new UnsupportedSetting(name, 'This board has no such light')
+    if (name === 'recordingState' && value === 'paused')
+      throw new UnsupportedSetting(name, 'Recordings cannot be paused on this device')
+  }
+
+  private checkCamera(batch: Batch): void {
+    const change = cameraChange(batch)
+    this.cameras.checkChange(this.cameras.active, change)
+    if (('width' in change || 'fps' in change) && this.recorder.isRecording(this.cameras.active)) {
+      throw new ApiError('RECORDING_IN_PROGRESS', 'Resolution and fps cannot change during a recording', 'resolution, fps')
+    }
+  }
+
+  private checkRecording(batch: Batch): void {
+    const wanted = wantsRecording(batch)
+    if (wanted === undefined) return
+    const running = this.recorder.isRecording(this.cameras.active)
+    if (wanted && running) throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', 'record')
+  }
+
+  private async applyCamera(batch: Batch): Promise<void> {
+    if (CAMERA_KEYS.some((key) => key in batch)) await this.cameras.configure(this.cameras.active, cameraChange(batch))
+  }
+
+  private applyStored(batch: Batch): void {
+    const changed = Object.entries(batch).filter(([name, value]) => STORED_KEYS[name] && !Value.Equal(this.value(name), value))
+    if (changed.length === 0) return
+    this.store.transaction(() => {
+      for (const [name, value] of changed) this.settings?.put(name, value)
+    })
+    for (const [key, value] of changed) this.bus.emit('state', { key, value })
+    this.bus.publish('config', 'settings_changed', { keys: changed.map(([name]) => name) })
+  }
+
+  private async applyRecording(batch: Batch): Promise<void> {
+    const wanted = wantsRecording(batch)
+    if (wanted === undefined || wanted === this.recorder.isRecording(this.cameras.active)) return
+    if (wanted) await this.recorder.startRecording({})
+    else await this.recorder.stopRecording()
+  }
+
+  /** `snap` is true while the still is being taken, so that everybody sees that one is. */
+  private async snap(): Promise<void> {
+    this.setSnapping(true)
+    try {
+      await this.snapshots.take({})
+    } finally {
+      this.setSnapping(false)
+    }
+  }
+
+  private setSnapping(value: boolean): void {
+    this.snapping = value
+    this.bus.emit('state', { key: 'snap', value })
+  }
+}
+
+function wantsRecording(batch: Batch): boolean | undefined {
+  if ('record' in batch) return batch.record === true || batch.record === 'true' || batch.record === 'on'
+  return 'recordingState' in batch ? batch.recordingState === 'recording' : undefined
+}
+
+/** The camera's part of a batch, in the camera's terms. The values have passed their schemas. */
+function cameraChange(batch: Batch): Record<string, number> {
+  const change: Record<string, number> = {}
+  for (const key of ['brightness', 'contrast', 'saturation', 'fps'] as const) {
+    if (key in batch) change[key] = batch[key] as number
+  }
+  if ('resolution' in batch) {
+    const size = parseResolution(batch.resolution as string)
+    if (!size) throw new ApiError('INVALID_RESOLUTION', 'Both sides must be even and at most 7680x4320', 'resolution')
+    Object.assign(change, size)
+  }
+  return change
+}
