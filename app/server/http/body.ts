@@ -53,11 +53,6 @@ export class BodyCollector {
     res.onData((chunk, isLast) => this.#receive(chunk, isLast))
   }
 
-  /** Every byte has come; otherwise the connection cannot be used again. */
-  get complete(): boolean {
-    return this.#outcome instanceof Buffer
-  }
-
   whole(): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }

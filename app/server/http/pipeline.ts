@@ -191,11 +191,15 @@ export class Pipeline {
     const { body, exchange, contentType } = request
     if (body === null) return this.#call(request, caller, undefined)
     if (!isJsonType(contentType)) throw new InvalidRequest('content-type', 'The body must be application/json')
-    return body.whole().then((bytes) => {
-      exchange.unreadBody = false
-      const value = bytes.length === 0 ? undefined : parseJson(bytes, this.#options.limits.jsonDepth)
-      return this.#call(request, caller, value)
-    })
+    return this.#parse(exchange, body).then((value) => this.#call(request, caller, value))
+  }
+
+  async #parse(exchange: Exchange, body: BodyCollector): Promise<unknown> {
+    // Stays so where the body is too large or too slow: the rest of it is not waited for.
+    exchange.unreadBody = true
+    const bytes = await body.whole()
+    exchange.unreadBody = false
+    return bytes.length === 0 ? undefined : parseJson(bytes, this.#options.limits.jsonDepth)
   }
 
   #call(request: Request, caller: Caller | null, value: unknown): Promise<void> | undefined {
