@@ -3,7 +3,7 @@
  * the OpenAPI document are all made from it. A handler takes typed input and returns a value (or one of the replies below) or throws
  * an `ApiError`; it never sees the HTTP library.
  */
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import type { ErrorCode } from '../errors.ts'
 
 /** In rising order: each role may do all that the ones before it may. */
@@ -103,7 +103,7 @@ export interface Route {
   readonly handler: (input: HandlerInput<never, never, never>) => unknown
 }
 
-type Shape<S> = S extends TSchema ? Static<S> : Record<string, never>
+type Shape<S> = S extends { static: infer V } ? V : Record<string, never>
 
 /** Types a route's handler by its schemas; the table itself holds plain `Route`s. */
 export function route<
