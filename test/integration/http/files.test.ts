@@ -1,0 +1,123 @@
+import { readdir, readlink, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { folder, serve, until } from './harness.ts'
+
+async function openFiles(directory: string): Promise<number> {
+  const links = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+  return links.filter((link) => link.startsWith(directory)).length
+}
+
+t.test('whole, in ranges, conditional', async (t) => {
+  const directory = await folder(t)
+  const bytes = Buffer.from(Array.from({ length: 700_000 }, (_, index) => (index * 31) % 251))
+  await writeFile(join(directory, 'a b.mp4'), bytes)
+  await writeFile(join(directory, 'empty'), '')
+  const { client } = await serve(t, { directory })
+  const get = (headers: Record<string, string> = {}, method = 'GET') => client.fetch('/files/a%20b.mp4', { headers, method })
+
+  const whole = await get()
+  t.equal(whole.status, 200)
+  t.ok(bytes.equals(Buffer.from(await whole.arrayBuffer())))
+  t.match(Object.fromEntries(whole.headers), {
+    'content-length': '700000',
+    'content-type': 'video/mp4',
+    'accept-ranges': 'bytes',
+    'content-disposition': `attachment; filename="T_r.mp4"; filename*=UTF-8''T%C3%BCr.mp4`,
+  })
+  const etag = whole.headers.get('etag') ?? ''
+  const modified = whole.headers.get('last-modified') ?? ''
+  t.match(etag, /^"[a-z0-9-]+"$/)
+
+  for (const [range, start, end] of [
+    ['bytes=0-0', 0, 0],
+    ['bytes=300000-', 300_000, 699_999],
+    ['bytes=-5', 699_995, 699_999],
+    ['bytes=10-600000', 10, 600_000],
+  ] as const) {
+    const part = await get({ range })
+    t.equal(part.status, 206, range)
+    t.equal(part.headers.get('content-range'), `bytes ${start}-${end}/700000`)
+    t.ok(bytes.subarray(start, end + 1).equals(Buffer.from(await part.arrayBuffer())))
+  }
+  const beyond = await get({ range: 'bytes=700000-' })
+  t.equal(beyond.status, 416)
+  t.equal(beyond.headers.get('content-range'), 'bytes */700000')
+  t.match(await beyond.json(), { error: { code: 'RANGE_NOT_SATISFIABLE' } })
+  const statusOf = async (headers: Record<string, string>) => {
+    const response = await get(headers)
+    await response.arrayBuffer()
+    return response.status
+  }
+  t.equal(await statusOf({ range: 'bytes=0-1,4-5' }), 200)
+  t.equal(await statusOf({ range: 'bytes=0-1', 'if-range': etag }), 206)
+  t.equal(await statusOf({ range: 'bytes=0-1', 'if-range': '"old"' }), 200)
+  t.equal(await statusOf({ range: 'bytes=0-1', 'if-range': modified }), 206)
+  t.equal(await statusOf({ 'if-none-match': etag }), 304)
+  t.equal(await statusOf({ 'if-none-match': '"old"' }), 200)
+  t.equal(await statusOf({ 'if-modified-since': modified }), 304)
+
+  const head = await get({ range: 'bytes=0-1' }, 'HEAD')
+  t.equal(head.status, 200)
+  t.equal(head.headers.get('content-length'), '700000')
+  t.equal((await client.fetch('/files/empty')).headers.get('content-length'), '0')
+  await utimes(join(directory, 'a b.mp4'), 1, 1)
+  t.equal(await statusOf({ 'if-none-match': etag }), 200, 'another time, another tag')
+  await until(async () => (await openFiles(directory)) === 0)
+})
+
+t.test('what is no regular file does not exist', async (t) => {
+  const directory = await folder(t)
+  await symlink('/dev/zero', join(directory, 'zero'))
+  const { client } = await serve(t, { directory })
+  for (const path of ['/files/missing', '/files/zero', '/files/zero/x', `/files/${'a'.repeat(300)}`]) {
+    const answer = await client.json(path)
+    t.equal(answer.status, 404, path)
+    t.match(answer.body, { error: { code: 'FILE_NOT_FOUND' } })
+  }
+})
+
+t.test('a slow reader costs little memory and stalls nobody; its file is closed when it goes', async (t) => {
+  const directory = await folder(t)
+  await writeFile(join(directory, 'big'), Buffer.alloc(64 * 1024 * 1024, 'x'))
+  const { client, server } = await serve(t, { directory })
+  const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
+  const before = process.memoryUsage().rss
+  const slow = await Promise.all(Array.from({ length: 8 }, () => client.socket(request)))
+  for (const socket of slow) {
+    socket.once('data', () => socket.pause())
+  }
+  await until(async () => (await openFiles(directory)) === slow.length)
+  for (let i = 0; i < 20; i++) {
+    const begin = performance.now()
+    t.equal((await client.fetch('/api/status')).status, 200)
+    const took = performance.now() - begin
+    if (took > 100) t.fail(`a status took ${took} ms`)
+  }
+  const fast = await client.fetch('/files/big')
+  t.equal((await fast.arrayBuffer()).byteLength, 64 * 1024 * 1024, 'another client gets the file meanwhile')
+  t.equal(server.load.requests, slow.length)
+  const grown = (process.memoryUsage().rss - before) / 1024 / 1024
+  t.ok(grown < 60, `eight stalled downloads of 64 MiB: RSS grew by ${grown.toFixed(0)} MiB`)
+  for (const socket of slow) socket.destroy()
+  await until(async () => (await openFiles(directory)) === 0)
+  t.equal(server.load.requests, 0)
+})
+
+t.test('a file cut short while it is served breaks the connection', async (t) => {
+  const directory = await folder(t)
+  const path = join(directory, 'big')
+  await writeFile(path, Buffer.alloc(64 * 1024 * 1024))
+  const { client, server } = await serve(t, { directory })
+  const socket = await client.socket('GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n')
+  await until(() => server.load.requests === 1)
+  await truncate(path, 10)
+  let closed = false
+  socket.on('data', () => {})
+  socket.on('close', () => {
+    closed = true
+  })
+  await until(() => closed)
+  t.ok(socket.bytesRead < 64 * 1024 * 1024)
+  await until(async () => (await openFiles(directory)) === 0)
+})
