@@ -1,4 +1,5 @@
 /** The cameras: what each should do (persisted), what it does (told by the helper), and the way from one to the other. */
+import { once } from 'node:events'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, CameraNotConnected, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
@@ -111,6 +112,14 @@ export class Cameras implements Component {
   stop(): void {
     this.media.off('up', this.onUp).off('down', this.onDown).off('camera.state', this.onState)
     this.cameras.length = 0
+  }
+
+  /** Resolves when no camera is still starting, or after `patienceMs`. */
+  async settled(patienceMs: number): Promise<void> {
+    const deadline = AbortSignal.timeout(patienceMs)
+    while (this.list().some(({ state }) => state === 'starting') && !deadline.aborted) {
+      await once(this.media, 'camera.state', { signal: deadline }).catch(() => undefined)
+    }
   }
 
   get active(): number {

@@ -1,6 +1,7 @@
 /** Files that are whole or not there: temporary file, fsync, rename, fsync of the folder. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { accessSync, closeSync, constants, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorText, StartupError } from '../errors.ts'
 
 export function writeFileAtomic(file: string, content: Uint8Array | string, mode = 0o644): void {
   const scratch = `${file}.${process.pid}.tmp`
@@ -28,5 +29,15 @@ export function syncFolder(folder: string): void {
     fsyncSync(fd)
   } finally {
     closeSync(fd)
+  }
+}
+
+/** Makes a folder that only this user may enter; what cannot be used is a `StartupError`. */
+export function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new StartupError(`the folder ${folder} cannot be used: ${errorText(error)}`)
   }
 }

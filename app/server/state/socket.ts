@@ -134,8 +134,12 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
     if (client.pendingWrites >= MAX_PENDING_WRITES)
       throw new ApiError('RATE_LIMITED', 'Too many changes are waiting', `${MAX_PENDING_WRITES}`)
     client.pendingWrites += 1
-    const turn = client.writes.then(() => this.state.write(batch, caller.role))
-    client.writes = turn.catch(() => undefined).then(() => void (client.pendingWrites -= 1))
+    const turn = client.writes
+      .then(() => this.state.write(batch, caller.role))
+      .finally(() => {
+        client.pendingWrites -= 1
+      })
+    client.writes = turn.catch(() => undefined)
     await turn
   }
 

@@ -1,0 +1,74 @@
+/** Login, logout, and the change of one's own password. */
+import { Type } from '@sinclair/typebox'
+import type { Auth } from '../auth/index.ts'
+import { JsonReply, ROLES, type Route, route } from '../http/index.ts'
+import { closed, Enum, Success } from './schemas.ts'
+
+const Password = Type.String({ minLength: 1, maxLength: 256 })
+const Username = Type.String({ minLength: 1, maxLength: 64 })
+
+const LoginResult = Type.Object({
+  token: Type.String({ description: 'JWT, for `Authorization: Bearer`' }),
+  token_type: Type.Literal('Bearer'),
+  expires_at: Type.String(),
+  must_change_password: Type.Boolean(),
+  user: Type.Object({ username: Type.String(), role: Enum(ROLES) }),
+})
+
+export function authRoutes(auth: Auth): Route[] {
+  const login = (path: string) =>
+    route({
+      method: 'POST',
+      path,
+      access: 'public',
+      rate: 'api',
+      tag: 'Authentication',
+      summary: 'Log in; the answer also sets a session cookie',
+      body: Type.Object({ username: Username, password: Password }, closed),
+      response: LoginResult,
+      errors: ['SERVICE_UNAVAILABLE'],
+      beforePasswordChange: true,
+      handler: async ({ body, address, secure }) => {
+        const { token, expiresAt, cookie, user } = await auth.login(body.username, body.password, address, secure)
+        const { username, role, must_change_password } = user
+        const result = { token, token_type: 'Bearer', expires_at: expiresAt, must_change_password, user: { username, role } }
+        return new JsonReply(result, { 'Set-Cookie': cookie })
+      },
+    })
+
+  return [
+    login('/api/login'),
+    login('/api/auth/login'),
+    route({
+      method: 'POST',
+      path: '/api/auth/logout',
+      access: 'guest',
+      rate: 'api',
+      tag: 'Authentication',
+      summary: 'End the session of the token at once',
+      response: Success,
+      beforePasswordChange: true,
+      handler: ({ caller, secure }) => {
+        if (caller) auth.logout(caller)
+        return new JsonReply({ success: true }, { 'Set-Cookie': auth.expiredCookie(secure) })
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/users/{name}/password',
+      access: 'guest',
+      rate: 'api',
+      tag: 'Authentication',
+      summary: 'Change the own password; all other sessions of the user end',
+      params: Type.Object({ name: Username }),
+      body: Type.Object({ current_password: Password, new_password: Password }, closed),
+      response: Success,
+      errors: ['INVALID_CREDENTIALS', 'SERVICE_UNAVAILABLE'],
+      beforePasswordChange: true,
+      handler: async ({ params, body, caller }) => {
+        if (caller) await auth.changePassword(caller, params.name, body.current_password, body.new_password)
+        return { success: true }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,227 @@
+/** The live picture and the cameras: stills, status, settings, start and stop. */
+import { type Static, Type } from '@sinclair/typebox'
+import { type Cameras, type CameraView, formatResolution, parseResolution } from '../cameras/index.ts'
+import { ApiError } from '../errors.ts'
+import { BytesReply, type Method, type Route, route } from '../http/index.ts'
+import type { Recorder } from '../recording/index.ts'
+import { DEFAULT_QUALITY, type Snapshots } from '../snapshots/index.ts'
+import { CameraId, closed, ImageQuality, Nullable, Resolution, Success } from './schemas.ts'
+
+const Percent = Type.Integer({ minimum: 0, maximum: 100 })
+const Fps = Type.Integer({ minimum: 5, maximum: 60 })
+
+const CameraStatus = Type.Object({
+  cameras: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      connected: Type.Boolean(),
+      state: Type.String({ description: '`starting`, `streaming`, `no_signal` or `stopped`' }),
+      reason: Nullable(Type.String()),
+      device: Type.String(),
+      resolution: Type.Optional(Type.String()),
+      framerate: Type.Optional(Type.Integer()),
+      format: Type.Optional(Type.String()),
+    }),
+  ),
+  active_camera: Type.Integer(),
+  streaming: Type.Boolean({ description: 'the active camera delivers pictures' }),
+})
+
+const CameraSettings = Type.Object({
+  camera: Type.Integer(),
+  enabled: Type.Boolean(),
+  resolution: Type.String(),
+  fps: Type.Integer(),
+  brightness: Percent,
+  contrast: Percent,
+  saturation: Percent,
+})
+
+const SnapshotBody = Type.Object(
+  {
+    filename: Type.Optional(Type.String({ maxLength: 255, description: '`snapshot_<yyyyMMdd>_<HHmmss>` when absent' })),
+    quality: Type.Optional(ImageQuality),
+    addTimestamp: Type.Optional(Type.Boolean({ default: false })),
+    camera: Type.Optional(CameraId),
+  },
+  closed,
+)
+
+const SettingsBody = Type.Object(
+  {
+    camera: Type.Optional(CameraId),
+    resolution: Type.Optional(Resolution),
+    fps: Type.Optional(Fps),
+    brightness: Type.Optional(Percent),
+    contrast: Type.Optional(Percent),
+    saturation: Type.Optional(Percent),
+  },
+  { ...closed, minProperties: 1 },
+)
+
+const Stats = Type.Object({}, { additionalProperties: true })
+
+export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Snapshots): Route[] {
+  const image = (path: string) =>
+    route({
+      method: 'GET',
+      path,
+      access: 'guest',
+      rate: 'image',
+      tag: 'Camera and image',
+      summary: 'The newest picture as JPEG',
+      query: Type.Object({ quality: Type.Optional(ImageQuality), camera: Type.Optional(CameraId) }, closed),
+      response: { binary: 'image/jpeg' },
+      errors: ['CAMERA_NOT_CONNECTED', 'NOT_FOUND'],
+      handler: async ({ query }) => {
+        const still = await cameras.still(query.camera ?? cameras.active, query.quality ?? DEFAULT_QUALITY)
+        return new BytesReply(still.jpeg, 'image/jpeg', { 'Last-Modified': new Date(still.timestampMs).toUTCString() })
+      },
+    })
+
+  const snapshot = (method: Method, path: string) =>
+    route({
+      method,
+      path,
+      access: 'operator',
+      rate: 'image',
+      tag: 'Camera and image',
+      summary: 'Take a still and keep it on the device storage',
+      body: SnapshotBody,
+      bodyOptional: true,
+      response: Type.Object({
+        success: Type.Boolean(),
+        filename: Type.String(),
+        path: Type.String(),
+        size: Type.Integer({ description: 'bytes' }),
+        timestamp: Type.String(),
+      }),
+      errors: ['CAMERA_NOT_CONNECTED', 'INSUFFICIENT_STORAGE', 'INVALID_FORMAT', 'NOT_FOUND'],
+      handler: async ({ body }) => ({ success: true, ...(await snapshots.take(body)) }),
+    })
+
+  const toggle = (path: string, enabled: boolean) =>
+    route({
+      method: 'POST',
+      path,
+      access: 'operator',
+      rate: 'api',
+      tag: 'Camera and image',
+      summary: enabled ? 'Start streaming' : 'Stop streaming: release the device and disconnect its clients',
+      body: Type.Object({ camera: Type.Optional(CameraId) }, closed),
+      bodyOptional: true,
+      response: Type.Object({ success: Type.Boolean(), camera: Type.Integer(), streaming: Type.Boolean() }),
+      errors: ['RECORDING_IN_PROGRESS', 'CAMERA_NOT_CONNECTED', 'NOT_FOUND'],
+      handler: async ({ body }) => {
+        const { id } = cameras.view(body.camera)
+        if (!enabled) refuseWhileRecording(recorder, id)
+        await cameras.setEnabled(id, enabled)
+        return { success: true, camera: id, streaming: enabled }
+      },
+    })
+
+  return [
+    image('/camera.jpeg'),
+    image('/image'),
+    image('/api/snapshot'),
+    snapshot('POST', '/snapshot'),
+    snapshot('POST', '/api/camera/snapshot'),
+    toggle('/api/camera/start', true),
+    toggle('/api/camera/stop', false),
+    route({
+      method: 'GET',
+      path: '/api/camera/status',
+      access: 'guest',
+      rate: 'api',
+      tag: 'Camera and image',
+      summary: 'State of every camera',
+      response: CameraStatus,
+      handler: () => cameraStatus(cameras),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/camera/info',
+      access: 'viewer',
+      rate: 'api',
+      tag: 'Camera and image',
+      summary: 'One camera with its counters',
+      query: Type.Object({ camera: Type.Optional(CameraId) }, closed),
+      response: Type.Object({
+        id: Type.Integer(),
+        device: Type.String(),
+        type: Type.String({ description: '`test`, `v4l2` or `file`' }),
+        connected: Type.Boolean(),
+        settings: CameraSettings,
+        stats: Nullable(Stats),
+      }),
+      errors: ['NOT_FOUND'],
+      handler: async ({ query }) => {
+        const view = cameras.view(query.camera)
+        const { id, device, connected, spec } = view
+        const stats = view.settings.enabled ? await cameras.statsOf(id) : null
+        return { id, device, type: spec.source.type, connected, settings: settingsOf(view), stats }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/camera/settings',
+      access: 'viewer',
+      rate: 'api',
+      tag: 'Camera and image',
+      summary: 'Mode and picture controls of a camera',
+      query: Type.Object({ camera: Type.Optional(CameraId) }, closed),
+      response: CameraSettings,
+      errors: ['NOT_FOUND'],
+      handler: ({ query }) => settingsOf(cameras.view(query.camera)),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/camera/settings',
+      access: 'operator',
+      rate: 'api',
+      tag: 'Camera and image',
+      summary: 'Change mode and picture controls; connected clients stay',
+      body: SettingsBody,
+      response: Type.Intersect([Success, CameraSettings]),
+      errors: ['INVALID_RESOLUTION', 'RECORDING_IN_PROGRESS', 'CAMERA_NOT_CONNECTED', 'UNSUPPORTED_SETTING', 'NOT_FOUND'],
+      handler: async ({ body }) => {
+        const { id } = cameras.view(body.camera)
+        const change = settingsChange(body)
+        if ('width' in change || 'fps' in change) refuseWhileRecording(recorder, id)
+        await cameras.configure(id, change)
+        return { success: true, ...settingsOf(cameras.view(id)) }
+      },
+    }),
+  ]
+}
+
+function refuseWhileRecording(recorder: Recorder, camera: number): void {
+  if (recorder.isRecording(camera)) {
+    throw new ApiError('RECORDING_IN_PROGRESS', 'This cannot change during a recording', `camera ${camera}`)
+  }
+}
+
+function settingsChange(body: Static<typeof SettingsBody>) {
+  const { camera: _camera, resolution, ...rest } = body
+  if (resolution === undefined) return rest
+  const size = parseResolution(resolution)
+  if (!size) throw new ApiError('INVALID_RESOLUTION', 'The resolution must be WIDTHxHEIGHT with even sides', 'body.resolution')
+  return { ...rest, ...size }
+}
+
+function settingsOf({ id, settings }: CameraView): Static<typeof CameraSettings> {
+  const { enabled, fps, brightness, contrast, saturation } = settings
+  return { camera: id, enabled, resolution: formatResolution(settings), fps, brightness, contrast, saturation }
+}
+
+function cameraStatus(cameras: Cameras): Static<typeof CameraStatus> {
+  const list = cameras.list().map(({ id, connected, state, reason, device, mode, format }) => ({
+    id,
+    connected,
+    state,
+    reason,
+    device,
+    ...(mode ? { resolution: formatResolution(mode), framerate: mode.fps, format: format ?? 'unknown' } : {}),
+  }))
+  return { cameras: list, active_camera: cameras.active, streaming: cameras.view().connected }
+}

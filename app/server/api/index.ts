@@ -1,0 +1,27 @@
+/** The route table. One file a resource; what they need comes in here. */
+import type { Auth } from '../auth/index.ts'
+import type { Route } from '../http/index.ts'
+import type { Snapshots } from '../snapshots/index.ts'
+import { authRoutes } from './auth.ts'
+import { cameraRoutes } from './camera.ts'
+import { recordingRoutes } from './recording.ts'
+import { recordingsRoutes } from './recordings.ts'
+import { streamsRoutes } from './streams.ts'
+import { type SystemParts, systemRoutes } from './system.ts'
+
+export interface ApiParts extends SystemParts {
+  readonly auth: Auth
+  readonly snapshots: Snapshots
+}
+
+export function apiRoutes(parts: ApiParts): Route[] {
+  const { auth, cameras, media, recorder, snapshots } = parts
+  return [
+    ...authRoutes(auth),
+    ...systemRoutes(parts),
+    ...cameraRoutes(cameras, recorder, snapshots),
+    ...recordingRoutes(recorder),
+    ...recordingsRoutes(recorder),
+    ...streamsRoutes(cameras, media),
+  ]
+}

@@ -1,0 +1,148 @@
+/** The composition root: builds the components in order, starts them, and stops them in reverse. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { apiRoutes } from './api/index.ts'
+import { Auth, ensureCertificate, RTSP_REALM, RtspAccess } from './auth/index.ts'
+import { Bus } from './bus.ts'
+import { Cameras } from './cameras/index.ts'
+import type { Options } from './cli.ts'
+import type { Component } from './component.ts'
+import { errorText, StartupError } from './errors.ts'
+import { DeviceStorage } from './files/index.ts'
+import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
+import { childLogger, type Logger } from './log.ts'
+import { MediaSupervisor } from './media/index.ts'
+import { lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
+import { Catalogue, Recorder } from './recording/index.ts'
+import { Snapshots } from './snapshots/index.ts'
+import { State, StateSocket } from './state/index.ts'
+import { Store } from './store/index.ts'
+import { VERSION } from './version.ts'
+import { WEB_ASSETS } from './web-assets.ts'
+
+const OLD_HELPER_PATIENCE_MS = 4000
+const CAMERA_PATIENCE_MS = 1500
+/** Of the 5 seconds that SIGTERM leaves, most belong to the recordings. */
+const HTTP_STOP_MS = 500
+
+export interface ReadyPorts {
+  readonly http: number
+  readonly https: number
+  readonly rtsp: number
+  readonly dashboard: number
+}
+
+export class CameraServer {
+  private readonly started: Component[] = []
+
+  constructor(
+    private readonly options: Options,
+    private readonly log: Logger,
+    /** Where the helper lies unless the options say otherwise. */
+    private readonly programFolder: string,
+  ) {}
+
+  async start(): Promise<ReadyPorts> {
+    try {
+      return await this.startAll()
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (let part = this.started.pop(); part; part = this.started.pop()) {
+      try {
+        await part.stop()
+      } catch (error) {
+        this.log.error({ error: errorText(error) }, 'a component did not stop cleanly')
+      }
+    }
+  }
+
+  private async startAll(): Promise<ReadyPorts> {
+    const { options, log } = this
+    const data = (...parts: string[]) => join(options.dataDir, ...parts)
+    prepareFolder(options.dataDir)
+    const lock = data('server.pid')
+    const helperPid = data('helper.pid')
+    lockDataFolder(lock)
+    this.started.push({ start: () => {}, stop: () => recordProcess(lock, null) })
+    await outlive(helperPid, OLD_HELPER_PATIENCE_MS)
+
+    const bus = new Bus()
+    const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
+    const auth = await this.begin(
+      new Auth(
+        store,
+        bus,
+        { keyFolder: data('keys'), adminPassword: this.adminPassword(), sessionLifetimeMs: options.sessionTimeout * 1000 },
+        childLogger(log, 'auth'),
+      ),
+    )
+    const storage = new DeviceStorage(data('media'))
+    storage.start()
+    const media = new MediaSupervisor(
+      options.mediaHelper ?? join(this.programFolder, 'camera-media'),
+      {
+        address: options.bind,
+        port: options.rtspPort,
+        max_connections: options.rtspMaxConnections,
+        realm: RTSP_REALM,
+        basic: true,
+      },
+      childLogger(log, 'media'),
+      (pid) => recordProcess(helperPid, pid),
+    )
+    const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras')))
+    await this.begin(new RtspAccess(auth, media, bus, childLogger(log, 'auth')))
+    await this.begin(media)
+    const recorder = await this.begin(
+      new Recorder(cameras, media, new Catalogue(store), storage, bus, childLogger(log, 'recording')),
+    )
+    const snapshots = new Snapshots(cameras, storage, bus)
+    const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))
+    const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
+    await cameras.settled(CAMERA_PATIENCE_MS)
+
+    const routes = apiRoutes({ auth, cameras, recorder, media, storage, system: new SystemReader(), snapshots })
+    const tls = await ensureCertificate(data('tls'))
+    const listener = { address: options.bind }
+    const http = new HttpServer({
+      listeners: [
+        { name: 'http', port: options.httpPort, ...listener },
+        { name: 'https', port: options.httpsPort, tls, ...listener },
+        { name: 'dashboard', port: options.dashboardPort, ...listener },
+      ],
+      routes,
+      authenticate: (source) => auth.authenticate(source),
+      log: childLogger(log, 'http'),
+      assets: new StaticAssets(WEB_ASSETS),
+      version: VERSION,
+      limits: { stopMs: HTTP_STOP_MS },
+      cors: { origins: options.corsOrigins },
+      rateLimits: () => options.rateLimits,
+      websocket: { path: '/api/v1', behaviour: socket as WebSocketBehaviour<unknown> },
+    })
+    this.started.push({ start: () => {}, stop: () => http.stop() })
+    const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
+    return { http: plain, https, rtsp: media.rtspPort, dashboard }
+  }
+
+  private async begin<C extends Component>(component: C): Promise<C> {
+    this.started.push(component)
+    await component.start()
+    return component
+  }
+
+  private adminPassword(): string | undefined {
+    const file = this.options.adminPasswordFile
+    if (file === undefined) return undefined
+    try {
+      return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    } catch (error) {
+      throw new StartupError(`--admin-password-file: ${errorText(error)}`)
+    }
+  }
+}
