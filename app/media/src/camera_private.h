@@ -1,0 +1,73 @@
+#pragma once
+
+#include "adjust.h"
+#include "camera.h"
+#include "decoder.h"
+#include "gop_cache.h"
+#include "source.h"
+
+typedef enum { CAM_STATE_STARTING, CAM_STATE_STREAMING, CAM_STATE_NO_SIGNAL } CamState;
+
+/* What a source calls back with: a source that was replaced is recognised by its generation and
+ * not listened to any more. */
+typedef struct {
+    CamCamera *camera;
+    guint64 generation;
+} CamFeed;
+
+/* Tables that the source's thread uses while the main thread puts new ones in place. */
+typedef struct {
+    CamAdjust tables;
+} CamSharedAdjust;
+
+struct _CamCamera {
+    gatomicrefcount refs;
+    int id;
+    CamSourceSpec spec;
+
+    /* Main thread only. */
+    CamMode mode;
+    CamSource *source, *no_signal;
+    CamFeed *source_feed, *no_signal_feed;
+    gboolean closing; /* a source is on its way out in a thread of its own */
+    gboolean closed;
+    guint timer;
+    GstClockTime next_try, opened_at, decoder_idle_since;
+    CamState state;
+    char *reason;
+
+    GMutex lock;     /* all below */
+    GPtrArray *hubs; /* CamHub; private ones have no name */
+    CamControls controls;
+    CamSharedAdjust *adjust;
+    guint64 generation;           /* of the source that is listened to; 0: none */
+    guint64 no_signal_generation; /* likewise */
+    guint64 next_generation;
+    CamSourceInfo info;
+    gboolean info_known, signal;
+    gboolean native; /* the source delivers H.264 */
+    guint64 frames_captured, frames_dropped, reopened;
+    GstClockTime last_pts, last_frame_at;
+    CamFrame newest;           /* buffer NULL: none */
+    GstClockTime pixels_until; /* a still wants decoded frames */
+    CamGopCache *gop;
+    CamDecoder *decoder;
+};
+
+extern const CamSourceEvents cam_camera_source_events, cam_camera_no_signal_events;
+
+/* camera.c, on the main thread */
+void cam_camera_signal_arrived(CamCamera *camera, guint64 generation);
+void cam_camera_source_lost(CamCamera *camera, guint64 generation, const char *reason);
+
+/* camera_feed.c */
+/* Which hubs take the camera's own H.264 and which are encoded. Any thread. */
+void cam_camera_route(CamCamera *camera);
+/* Starts or ends the decoder. Main thread. */
+void cam_camera_update_decoder(CamCamera *camera);
+void cam_camera_forget_frames(CamCamera *camera);
+/* With lock held. */
+void cam_camera_update_adjust(CamCamera *camera);
+
+/* camera_report.c */
+void cam_camera_emit_state(CamCamera *camera);

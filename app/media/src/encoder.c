@@ -1,0 +1,284 @@
+#include "encoder.h"
+#include "log.h"
+
+#include <gst/app/gstappsink.h>
+#include <gst/app/gstappsrc.h>
+#include <gst/video/video.h>
+#include <string.h>
+
+/* Raw frames that wait are large: besides a second's worth, this much memory. */
+#define QUEUE_MAX_BYTES (96 * 1024 * 1024)
+
+struct _CamEncoder {
+    CamEncoderEvents events;
+    gpointer user_data;
+    GstElement *pipeline;
+    GstAppSrc *source;
+    GstElement *element;
+    GstCaps *caps; /* of the newest frame, with the nominal rate */
+    GstCaps *caps_from;
+    guint max_frames;
+    int fps;
+    GstClockTime entered; /* the frame in the encoder; its one thread only */
+    GMutex times_lock;
+    guint64 total_us;
+    guint timed_frames;
+};
+
+/* Single-threaded encoding costs least; large pictures need more to keep up. */
+static guint thread_count(const CamStreamConfig *config)
+{
+    gint64 rate = (gint64)config->width * config->height * config->fps;
+
+    return (guint)CLAMP(1 + rate / (1280 * 720 * 40), 1, (gint64)g_get_num_processors());
+}
+
+static void configure_x264(GstElement *element, const CamStreamConfig *config)
+{
+    gst_util_set_object_arg(G_OBJECT(element), "speed-preset", "superfast");
+    gst_util_set_object_arg(G_OBJECT(element), "tune", "zerolatency");
+    g_object_set(element, "bitrate", (guint)config->bitrate_kbps, "key-int-max", (guint)config->gop,
+                 "bframes", 0u, "threads", thread_count(config), "byte-stream", TRUE, NULL);
+}
+
+static void configure_openh264(GstElement *element, const CamStreamConfig *config)
+{
+    gst_util_set_object_arg(G_OBJECT(element), "complexity", "low");
+    gst_util_set_object_arg(G_OBJECT(element), "rate-control", "bitrate");
+    g_object_set(element, "bitrate", (guint)config->bitrate_kbps * 1000, "gop-size",
+                 (guint)config->gop, "enable-frame-skip", FALSE, "scene-change-detection", FALSE,
+                 "multi-thread", thread_count(config), NULL);
+}
+
+static void configure_v4l2(GstElement *element, const CamStreamConfig *config)
+{
+    GstStructure *controls =
+        gst_structure_new("controls", "video_bitrate", G_TYPE_INT, config->bitrate_kbps * 1000,
+                          "h264_i_frame_period", G_TYPE_INT, config->gop, "video_b_frames",
+                          G_TYPE_INT, 0, "repeat_sequence_header", G_TYPE_INT, 1, NULL);
+
+    g_object_set(element, "extra-controls", controls, NULL);
+    gst_structure_free(controls);
+}
+
+static void configure_element(GstElement *element, const char *factory,
+                              const CamStreamConfig *config)
+{
+    if (g_str_equal(factory, "x264enc"))
+        configure_x264(element, config);
+    else if (g_str_equal(factory, "openh264enc"))
+        configure_openh264(element, config);
+    else
+        configure_v4l2(element, config);
+}
+
+static GstPadProbeReturn on_enter(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+    CamEncoder *self = user_data;
+
+    self->entered = cam_now();
+    return GST_PAD_PROBE_OK;
+}
+
+static GstPadProbeReturn on_leave(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+    CamEncoder *self = user_data;
+
+    g_mutex_lock(&self->times_lock);
+    self->total_us += (cam_now() - self->entered) / 1000;
+    self->timed_frames++;
+    g_mutex_unlock(&self->times_lock);
+    return GST_PAD_PROBE_OK;
+}
+
+static void add_probe(GstElement *element, const char *pad_name, GstPadProbeCallback probe,
+                      CamEncoder *self)
+{
+    GstPad *pad = gst_element_get_static_pad(element, pad_name);
+
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, probe, self, NULL);
+    gst_object_unref(pad);
+}
+
+static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
+{
+    CamEncoder *self = user_data;
+    GstSample *sample = gst_app_sink_pull_sample(sink);
+    GstBuffer *au;
+    guint64 running = 0;
+
+    if (!sample)
+        return GST_FLOW_EOS;
+    /* x264enc moves its timestamps (and its segment with them) 1000 hours ahead, to have room for
+     * negative ones; running time undoes that. */
+    au = gst_buffer_copy(gst_sample_get_buffer(sample));
+    gst_segment_to_running_time_full(gst_sample_get_segment(sample), GST_FORMAT_TIME,
+                                     GST_BUFFER_PTS(au), &running);
+    GST_BUFFER_PTS(au) = running;
+    GST_BUFFER_DTS(au) = running;
+    GST_BUFFER_DURATION(au) = GST_SECOND / (guint64)self->fps;
+    gst_sample_unref(sample);
+    self->events.output(self, au, self->user_data);
+    return GST_FLOW_OK;
+}
+
+static GstBusSyncReply on_message(GstBus *bus, GstMessage *message, gpointer user_data)
+{
+    CamEncoder *self = user_data;
+
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+        g_autoptr(GError) error = NULL;
+
+        gst_message_parse_error(message, &error, NULL);
+        self->events.failed(self, error->message, self->user_data);
+    }
+    gst_message_unref(message);
+    return GST_BUS_DROP;
+}
+
+static GstElement *caps_filter(GstCaps *caps)
+{
+    GstElement *filter = gst_element_factory_make("capsfilter", NULL);
+
+    g_object_set(filter, "caps", caps, NULL);
+    gst_caps_unref(caps);
+    return filter;
+}
+
+static GstElement *raw_filter(const CamStreamConfig *config)
+{
+    return caps_filter(gst_caps_new_simple("video/x-raw", "width", G_TYPE_INT, config->width,
+                                           "height", G_TYPE_INT, config->height,
+                                           "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL));
+}
+
+static GstElement *h264_filter(const char *factory)
+{
+    /* Constrained baseline: what every receiver decodes. Hardware decides its profile itself. */
+    GstCaps *caps = gst_caps_new_simple("video/x-h264", "stream-format", G_TYPE_STRING,
+                                        "byte-stream", "alignment", G_TYPE_STRING, "au", NULL);
+
+    if (!g_str_equal(factory, "v4l2h264enc"))
+        gst_caps_set_simple(caps, "profile", G_TYPE_STRING, "constrained-baseline", NULL);
+    return caps_filter(caps);
+}
+
+/* appsrc ! videoscale ! videoconvert ! size ! encoder ! profile ! h264parse ! appsink; scaling and
+ * converting pass frames through untouched where there is nothing to do. */
+static gboolean build(CamEncoder *self, const char *factory, const CamStreamConfig *config)
+{
+    GstAppSinkCallbacks callbacks = {.new_sample = on_sample};
+    GstElement *source = gst_element_factory_make("appsrc", NULL);
+    GstElement *scale = gst_element_factory_make("videoscale", NULL);
+    GstElement *convert = gst_element_factory_make("videoconvert", NULL);
+    GstElement *size = raw_filter(config);
+    GstElement *profile = h264_filter(factory);
+    GstElement *parse = gst_element_factory_make("h264parse", NULL);
+    GstElement *format = h264_filter(factory);
+    GstElement *sink = gst_element_factory_make("appsink", NULL);
+    GstBus *bus;
+
+    self->element = gst_element_factory_make(factory, NULL);
+    self->pipeline = gst_pipeline_new(NULL);
+    if (!source || !scale || !convert || !self->element || !parse || !sink)
+        return FALSE;
+    self->source = GST_APP_SRC(source);
+    g_object_set(source, "format", GST_FORMAT_TIME, "is-live", TRUE, "max-bytes", (guint64)0,
+                 "emit-signals", FALSE, NULL);
+    configure_element(self->element, factory, config);
+    g_object_set(parse, "config-interval", -1, NULL);
+    g_object_set(sink, "sync", FALSE, "async", FALSE, "enable-last-sample", FALSE, NULL);
+    gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, self, NULL);
+    gst_bin_add_many(GST_BIN(self->pipeline), source, scale, convert, size, self->element, profile,
+                     parse, format, sink, NULL);
+    if (!gst_element_link_many(source, scale, convert, size, self->element, profile, parse, format,
+                               sink, NULL))
+        return FALSE;
+    add_probe(self->element, "sink", on_enter, self);
+    add_probe(self->element, "src", on_leave, self);
+    cam_pipeline_use_timeline(self->pipeline);
+    bus = gst_pipeline_get_bus(GST_PIPELINE(self->pipeline));
+    gst_bus_set_sync_handler(bus, on_message, self, NULL);
+    gst_object_unref(bus);
+    return gst_element_set_state(self->pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE;
+}
+
+CamEncoder *cam_encoder_new(const char *factory, const CamStreamConfig *config,
+                            const CamEncoderEvents *events, gpointer user_data)
+{
+    CamEncoder *self = g_new0(CamEncoder, 1);
+
+    self->events = *events;
+    self->user_data = user_data;
+    self->fps = config->fps;
+    self->max_frames = (guint)MAX(config->fps, 10);
+    g_mutex_init(&self->times_lock);
+    if (!build(self, factory, config)) {
+        cam_log(CAM_LOG_ERROR, "encoder", "%s cannot encode %dx%d", factory, config->width,
+                config->height);
+        cam_encoder_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+void cam_encoder_free(CamEncoder *self)
+{
+    GstBus *bus = gst_pipeline_get_bus(GST_PIPELINE(self->pipeline));
+
+    gst_element_set_state(self->pipeline, GST_STATE_NULL);
+    gst_bus_set_sync_handler(bus, NULL, NULL, NULL);
+    gst_object_unref(bus);
+    gst_object_unref(self->pipeline);
+    gst_clear_caps(&self->caps);
+    gst_clear_caps(&self->caps_from);
+    g_mutex_clear(&self->times_lock);
+    g_free(self);
+}
+
+/* The encoder is told its stream's nominal rate whatever the source says, so that its parameter
+ * sets stay the same when the source changes. */
+static void follow_caps(CamEncoder *self, GstCaps *caps)
+{
+    if (self->caps_from == caps)
+        return;
+    gst_caps_replace(&self->caps_from, caps);
+    gst_clear_caps(&self->caps);
+    self->caps = gst_caps_copy(caps);
+    gst_caps_set_simple(self->caps, "framerate", GST_TYPE_FRACTION, self->fps, 1, NULL);
+    gst_app_src_set_caps(self->source, self->caps);
+}
+
+gboolean cam_encoder_push(CamEncoder *self, GstBuffer *buffer, GstCaps *caps, GstClockTime pts)
+{
+    GstBuffer *copy;
+
+    if (gst_app_src_get_current_level_buffers(self->source) >= self->max_frames ||
+        gst_app_src_get_current_level_bytes(self->source) > QUEUE_MAX_BYTES)
+        return FALSE;
+    follow_caps(self, caps);
+    copy = gst_buffer_copy(buffer);
+    GST_BUFFER_PTS(copy) = pts;
+    GST_BUFFER_DTS(copy) = GST_CLOCK_TIME_NONE;
+    GST_BUFFER_DURATION(copy) = GST_SECOND / (guint64)self->fps;
+    return gst_app_src_push_buffer(self->source, copy) == GST_FLOW_OK;
+}
+
+void cam_encoder_force_key(CamEncoder *self)
+{
+    GstPad *pad = gst_element_get_static_pad(self->element, "src");
+
+    gst_pad_send_event(pad,
+                       gst_video_event_new_upstream_force_key_unit(GST_CLOCK_TIME_NONE, TRUE, 0));
+    gst_object_unref(pad);
+}
+
+void cam_encoder_take_times(CamEncoder *self, guint64 *total_us, guint *frames)
+{
+    g_mutex_lock(&self->times_lock);
+    *total_us = self->total_us;
+    *frames = self->timed_frames;
+    self->total_us = 0;
+    self->timed_frames = 0;
+    g_mutex_unlock(&self->times_lock);
+}

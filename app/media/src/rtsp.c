@@ -1,0 +1,204 @@
+#include "rtsp.h"
+#include "log.h"
+#include "rtsp_auth.h"
+
+#include <gio/gio.h>
+
+#define SESSION_CLEANUP_S 2
+
+struct _CamRtsp {
+    CamRtspClients *clients;
+    CamRtspAuth *auth;
+    GstRTSPMountPoints *mounts;
+    GstRTSPThreadPool *threads;
+    GstRTSPServer *server; /* NULL until started */
+    GSource *listener;
+    guint cleanup_timer;
+};
+
+typedef struct {
+    GstRTSPServer parent;
+    CamRtspClients *clients;
+} CamServer;
+
+typedef struct {
+    GstRTSPServerClass parent;
+} CamServerClass;
+
+GType cam_server_get_type(void);
+G_DEFINE_TYPE(CamServer, cam_server, GST_TYPE_RTSP_SERVER)
+
+static GstRTSPClient *create_client(GstRTSPServer *server)
+{
+    CamServer *self = (CamServer *)server;
+
+    /* A thread and a few descriptors even for one that is refused: not without end. */
+    if (cam_rtsp_clients_flooded(self->clients))
+        return NULL;
+    return GST_RTSP_SERVER_CLASS(cam_server_parent_class)->create_client(server);
+}
+
+static void cam_server_class_init(CamServerClass *klass)
+{
+    klass->parent.create_client = create_client;
+}
+
+static void cam_server_init(CamServer *self)
+{
+}
+
+static void on_connected(GstRTSPServer *server, GstRTSPClient *client, gpointer user_data)
+{
+    cam_rtsp_clients_add(user_data, client);
+}
+
+CamRtsp *cam_rtsp_new(void)
+{
+    CamRtsp *rtsp = g_new0(CamRtsp, 1);
+
+    rtsp->clients = cam_rtsp_clients_new();
+    rtsp->auth = cam_rtsp_auth_new(rtsp->clients);
+    rtsp->mounts = gst_rtsp_mount_points_new();
+    rtsp->threads = gst_rtsp_thread_pool_new();
+    /* A thread for each client: a DESCRIBE waits for a key frame, and a slow client for itself. */
+    gst_rtsp_thread_pool_set_max_threads(rtsp->threads, -1);
+    return rtsp;
+}
+
+static gboolean clean_sessions(gpointer data)
+{
+    GstRTSPSessionPool *pool = gst_rtsp_server_get_session_pool(data);
+
+    gst_rtsp_session_pool_cleanup(pool);
+    g_object_unref(pool);
+    return G_SOURCE_CONTINUE;
+}
+
+static void stop_listening(CamRtsp *rtsp)
+{
+    if (rtsp->listener) {
+        g_source_destroy(rtsp->listener);
+        g_clear_pointer(&rtsp->listener, g_source_unref);
+    }
+}
+
+static GstRTSPFilterResult remove_client(GstRTSPServer *server, GstRTSPClient *client,
+                                         gpointer user_data)
+{
+    return GST_RTSP_FILTER_REMOVE;
+}
+
+void cam_rtsp_free(CamRtsp *rtsp)
+{
+    stop_listening(rtsp);
+    if (rtsp->server) {
+        g_source_remove(rtsp->cleanup_timer);
+        gst_rtsp_server_client_filter(rtsp->server, remove_client, NULL);
+        g_object_unref(rtsp->server);
+    }
+    g_object_unref(rtsp->mounts);
+    g_object_unref(rtsp->threads);
+    g_object_unref(rtsp->auth);
+    cam_rtsp_clients_free(rtsp->clients);
+    g_free(rtsp);
+}
+
+static GstRTSPServer *server_new(CamRtsp *rtsp)
+{
+    GstRTSPServer *server = g_object_new(cam_server_get_type(), NULL);
+
+    ((CamServer *)server)->clients = rtsp->clients;
+    gst_rtsp_server_set_mount_points(server, rtsp->mounts);
+    gst_rtsp_server_set_thread_pool(server, rtsp->threads);
+    gst_rtsp_server_set_auth(server, GST_RTSP_AUTH(rtsp->auth));
+    /* No request of RTSP needs a body of any size. */
+    gst_rtsp_server_set_content_length_limit(server, 64 * 1024);
+    g_signal_connect(server, "client-connected", G_CALLBACK(on_connected), rtsp->clients);
+    return server;
+}
+
+static int listen_errno(const GError *error)
+{
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
+        return EADDRINUSE;
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED))
+        return EACCES;
+    return EADDRNOTAVAIL;
+}
+
+int cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+{
+    g_autofree char *service = g_strdup_printf("%d", setup->port);
+    g_autoptr(GError) error = NULL;
+    GSource *listener;
+
+    if (!rtsp->server) {
+        rtsp->server = server_new(rtsp);
+        rtsp->cleanup_timer =
+            g_timeout_add_seconds(SESSION_CLEANUP_S, clean_sessions, rtsp->server);
+    }
+    stop_listening(rtsp);
+    gst_rtsp_server_set_address(rtsp->server, setup->address);
+    gst_rtsp_server_set_service(rtsp->server, service);
+    cam_rtsp_clients_set_limit(rtsp->clients, setup->max_connections);
+    cam_rtsp_auth_configure(rtsp->auth, setup->realm, setup->basic);
+    listener = gst_rtsp_server_create_source(rtsp->server, NULL, &error);
+    if (!listener) {
+        *error_number = listen_errno(error);
+        return -1;
+    }
+    rtsp->listener = listener;
+    g_source_attach(listener, NULL);
+    return gst_rtsp_server_get_bound_port(rtsp->server);
+}
+
+void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users)
+{
+    GHashTable *same = cam_rtsp_auth_set_users(rtsp->auth, users);
+
+    cam_rtsp_clients_close(rtsp->clients, &(CamRtspMatch){.camera = -1, .not_among = same});
+    g_hash_table_unref(same);
+}
+
+static void on_media_created(GstRTSPMedia *media, int camera, const char *stream,
+                             gpointer user_data)
+{
+    CamRtsp *rtsp = user_data;
+    GstRTSPContext *ctx = gst_rtsp_context_get_current();
+
+    if (ctx && ctx->client)
+        cam_rtsp_client_set_media(rtsp->clients, ctx->client, media, camera, stream);
+}
+
+void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, int camera, const char *stream)
+{
+    CamRtspFactorySetup setup = {hub, camera, stream, on_media_created, rtsp};
+
+    gst_rtsp_mount_points_add_factory(rtsp->mounts, path, cam_rtsp_factory_new(&setup));
+}
+
+void cam_rtsp_unmount(CamRtsp *rtsp, const char *path)
+{
+    gst_rtsp_mount_points_remove_factory(rtsp->mounts, path);
+}
+
+int cam_rtsp_kick_user(CamRtsp *rtsp, const char *user)
+{
+    return cam_rtsp_clients_close(rtsp->clients, &(CamRtspMatch){.camera = -1, .user = user});
+}
+
+int cam_rtsp_kick_client(CamRtsp *rtsp, gint64 id)
+{
+    return cam_rtsp_clients_close(rtsp->clients, &(CamRtspMatch){.camera = -1, .id = id});
+}
+
+int cam_rtsp_kick_stream(CamRtsp *rtsp, int camera, const char *stream)
+{
+    return cam_rtsp_clients_close(rtsp->clients,
+                                  &(CamRtspMatch){.camera = camera, .stream = stream});
+}
+
+JsonArray *cam_rtsp_stats(CamRtsp *rtsp)
+{
+    return cam_rtsp_clients_stats(rtsp->clients);
+}

@@ -1,0 +1,482 @@
+#include "rtsp_client.h"
+#include "events.h"
+#include "log.h"
+
+#include <string.h>
+
+/* Connections beyond the limit that wait for their refusal. */
+#define REFUSED_ROOM 32
+#define LOGIN_TIMEOUT_MS 10000
+#define CLOSE_DELAY_MS 200
+#define STUCK_LIMIT (10 * GST_SECOND)
+#define STUCK_CHECK_MS 1000
+
+typedef struct {
+    gint64 id;
+    GstRTSPClient *client; /* weak: it is in the table until it closes */
+    CamRtspClients *owner;
+    GMainContext *context; /* that serves it, once it has sent something */
+    char *address, *user, *nonce;
+    gboolean refused, authenticated, played;
+    GstClockTime connected_at;
+    guint login_timer;
+    GWeakRef media;
+    int camera;
+    char stream[CAM_NAME_MAX + 1];
+    GstRTSPLowerTrans transport; /* 0: unknown */
+} Entry;
+
+struct _CamRtspClients {
+    GMutex lock;
+    GHashTable *table; /* GstRTSPClient → Entry */
+    gint64 next_id;
+    int limit;
+    guint stuck_timer;
+};
+
+static gboolean check_stuck(gpointer data);
+
+CamRtspClients *cam_rtsp_clients_new(void)
+{
+    CamRtspClients *clients = g_new0(CamRtspClients, 1);
+
+    g_mutex_init(&clients->lock);
+    clients->table = g_hash_table_new(NULL, NULL);
+    clients->limit = 10;
+    clients->stuck_timer = g_timeout_add(STUCK_CHECK_MS, check_stuck, clients);
+    return clients;
+}
+
+void cam_rtsp_clients_free(CamRtspClients *clients)
+{
+    g_source_remove(clients->stuck_timer);
+    g_hash_table_unref(clients->table);
+    g_mutex_clear(&clients->lock);
+    g_free(clients);
+}
+
+void cam_rtsp_clients_set_limit(CamRtspClients *clients, int max_connections)
+{
+    g_mutex_lock(&clients->lock);
+    clients->limit = max_connections;
+    g_mutex_unlock(&clients->lock);
+}
+
+static void entry_free(Entry *entry)
+{
+    g_weak_ref_clear(&entry->media);
+    g_clear_pointer(&entry->context, g_main_context_unref);
+    g_free(entry->address);
+    g_free(entry->user);
+    g_free(entry->nonce);
+    g_free(entry);
+}
+
+/* With lock held. */
+static void emit(const Entry *entry, const char *event)
+{
+    JsonObject *object = json_object_new();
+
+    json_object_set_string_member(object, "event", event);
+    json_object_set_int_member(object, "id", entry->id);
+    json_object_set_string_member(object, "address", entry->address);
+    cam_json_set_string(object, "user", entry->user);
+    cam_json_set_int_or_null(object, "camera", entry->camera >= 0, entry->camera);
+    cam_json_set_string(object, "stream", *entry->stream ? entry->stream : NULL);
+    cam_event_emit("rtsp.client", object);
+}
+
+static gboolean close_now(gpointer data)
+{
+    gst_rtsp_client_close(data);
+    return G_SOURCE_REMOVE;
+}
+
+/* With lock held. A client is closed by its own thread, where nothing of it can be in use. */
+static void close_entry(Entry *entry, guint delay_ms)
+{
+    GSource *source = g_timeout_source_new(delay_ms);
+
+    g_source_set_callback(source, close_now, g_object_ref(entry->client), g_object_unref);
+    g_source_attach(source, entry->context);
+    g_source_unref(source);
+}
+
+static void on_closed(GstRTSPClient *client, gpointer user_data)
+{
+    CamRtspClients *clients = user_data;
+    Entry *entry;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    g_hash_table_remove(clients->table, client);
+    if (entry) {
+        if (!entry->refused && entry->authenticated)
+            emit(entry, "closed");
+        if (entry->login_timer)
+            g_source_remove(entry->login_timer);
+    }
+    g_mutex_unlock(&clients->lock);
+    if (entry)
+        entry_free(entry);
+}
+
+static void set_playing(CamRtspClients *clients, GstRTSPClient *client, GstRTSPContext *ctx,
+                        gboolean playing)
+{
+    Entry *entry;
+
+    if (ctx->media)
+        cam_rtsp_media_set_playing(ctx->media, playing);
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry && playing && !entry->played) {
+        entry->played = TRUE;
+        emit(entry, "play");
+    }
+    g_mutex_unlock(&clients->lock);
+}
+
+static void on_play(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_data)
+{
+    set_playing(user_data, client, ctx, TRUE);
+}
+
+static void on_pause(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_data)
+{
+    set_playing(user_data, client, ctx, FALSE);
+}
+
+static void on_setup(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_data)
+{
+    CamRtspClients *clients = user_data;
+    const GstRTSPTransport *transport;
+    Entry *entry;
+
+    if (!ctx->trans)
+        return;
+    transport = gst_rtsp_stream_transport_get_transport(ctx->trans);
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry)
+        entry->transport = transport->lower_transport;
+    g_mutex_unlock(&clients->lock);
+}
+
+static gboolean login_too_late(gpointer data)
+{
+    Entry *entry = data;
+    CamRtspClients *clients = entry->owner;
+
+    /* The timer is removed under this lock before the entry is freed. */
+    g_mutex_lock(&clients->lock);
+    if (g_source_is_destroyed(g_main_current_source())) {
+        g_mutex_unlock(&clients->lock);
+        return G_SOURCE_REMOVE;
+    }
+    entry->login_timer = 0;
+    if (!entry->authenticated)
+        close_entry(entry, 0);
+    g_mutex_unlock(&clients->lock);
+    return G_SOURCE_REMOVE;
+}
+
+static int count(CamRtspClients *clients)
+{
+    GHashTableIter iter;
+    gpointer value;
+    int n = 0;
+
+    g_hash_table_iter_init(&iter, clients->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        n += !((Entry *)value)->refused;
+    return n;
+}
+
+gboolean cam_rtsp_clients_flooded(CamRtspClients *clients)
+{
+    gboolean flooded;
+
+    g_mutex_lock(&clients->lock);
+    flooded = (int)g_hash_table_size(clients->table) >= clients->limit + REFUSED_ROOM;
+    g_mutex_unlock(&clients->lock);
+    return flooded;
+}
+
+void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
+{
+    Entry *entry = g_new0(Entry, 1);
+    GstRTSPConnection *connection = gst_rtsp_client_get_connection(client);
+
+    entry->client = client;
+    entry->owner = clients;
+    entry->address = g_strdup(gst_rtsp_connection_get_ip(connection));
+    entry->connected_at = cam_now();
+    entry->camera = -1;
+    g_weak_ref_init(&entry->media, NULL);
+    g_mutex_lock(&clients->lock);
+    entry->id = ++clients->next_id;
+    entry->refused = count(clients) >= clients->limit;
+    entry->login_timer = g_timeout_add(LOGIN_TIMEOUT_MS, login_too_late, entry);
+    g_hash_table_insert(clients->table, client, entry);
+    if (entry->refused)
+        emit(entry, "refused");
+    g_mutex_unlock(&clients->lock);
+    g_signal_connect(client, "closed", G_CALLBACK(on_closed), clients);
+    g_signal_connect(client, "setup-request", G_CALLBACK(on_setup), clients);
+    g_signal_connect(client, "play-request", G_CALLBACK(on_play), clients);
+    g_signal_connect(client, "pause-request", G_CALLBACK(on_pause), clients);
+}
+
+gboolean cam_rtsp_client_refused(CamRtspClients *clients, GstRTSPClient *client)
+{
+    Entry *entry;
+    gboolean refused;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    refused = entry && entry->refused;
+    g_mutex_unlock(&clients->lock);
+    return refused;
+}
+
+void cam_rtsp_client_seen(CamRtspClients *clients, GstRTSPClient *client)
+{
+    Entry *entry;
+    GSource *source = g_main_current_source();
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry && !entry->context && source)
+        entry->context = g_main_context_ref(g_source_get_context(source));
+    g_mutex_unlock(&clients->lock);
+}
+
+void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *client, const char *user,
+                                   const char *nonce)
+{
+    Entry *entry;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry) {
+        entry->authenticated = TRUE;
+        if (g_strcmp0(entry->user, user) != 0) {
+            g_free(entry->user);
+            entry->user = g_strdup(user);
+        }
+        if (nonce && g_strcmp0(entry->nonce, nonce) != 0) {
+            g_free(entry->nonce);
+            entry->nonce = g_strdup(nonce);
+        }
+    }
+    g_mutex_unlock(&clients->lock);
+}
+
+gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *client,
+                                     const char *nonce)
+{
+    Entry *entry;
+    gboolean known;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    known = entry && g_strcmp0(entry->nonce, nonce) == 0;
+    g_mutex_unlock(&clients->lock);
+    return known;
+}
+
+void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,
+                               int camera, const char *stream)
+{
+    Entry *entry;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry) {
+        g_weak_ref_set(&entry->media, media);
+        entry->camera = camera;
+        g_strlcpy(entry->stream, stream, sizeof(entry->stream));
+    }
+    g_mutex_unlock(&clients->lock);
+}
+
+void cam_rtsp_client_close_soon(CamRtspClients *clients, GstRTSPClient *client)
+{
+    Entry *entry;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry)
+        close_entry(entry, CLOSE_DELAY_MS);
+    g_mutex_unlock(&clients->lock);
+}
+
+static gboolean matches(const Entry *entry, const CamRtspMatch *match)
+{
+    if (entry->refused || (match->id && entry->id != match->id))
+        return FALSE;
+    if (match->user && g_strcmp0(entry->user, match->user) != 0)
+        return FALSE;
+    if (match->camera >= 0 && entry->camera != match->camera)
+        return FALSE;
+    if (match->stream && !g_str_equal(entry->stream, match->stream))
+        return FALSE;
+    if (match->not_among && (!entry->user || g_hash_table_contains(match->not_among, entry->user)))
+        return FALSE;
+    return TRUE;
+}
+
+int cam_rtsp_clients_close(CamRtspClients *clients, const CamRtspMatch *match)
+{
+    GHashTableIter iter;
+    gpointer value;
+    int closed = 0;
+
+    g_mutex_lock(&clients->lock);
+    g_hash_table_iter_init(&iter, clients->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        if (matches(value, match)) {
+            close_entry(value, 0);
+            closed++;
+        }
+    }
+    g_mutex_unlock(&clients->lock);
+    return closed;
+}
+
+/* A client that stopped reading harms nobody, but it holds a connection and memory. */
+static gboolean check_stuck(gpointer data)
+{
+    CamRtspClients *clients = data;
+    GHashTableIter iter;
+    gpointer value;
+
+    g_mutex_lock(&clients->lock);
+    g_hash_table_iter_init(&iter, clients->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        Entry *entry = value;
+        GstRTSPMedia *media = g_weak_ref_get(&entry->media);
+
+        if (media && cam_rtsp_media_stuck_for(media) > STUCK_LIMIT) {
+            cam_log(CAM_LOG_WARN, "rtsp", "client %" G_GINT64_FORMAT " does not read; closing it",
+                    entry->id);
+            close_entry(entry, 0);
+        }
+        g_clear_object(&media);
+    }
+    g_mutex_unlock(&clients->lock);
+    return G_SOURCE_CONTINUE;
+}
+
+typedef struct {
+    guint64 bytes, packets;
+    gboolean reported;
+    int lost;
+    double fraction_lost, jitter_ms;
+} RtpStats;
+
+static void read_source(const GstStructure *source, RtpStats *stats)
+{
+    gboolean internal = FALSE, have_block = FALSE;
+    guint64 bytes = 0, packets = 0;
+    guint fraction = 0, jitter = 0;
+    int lost = 0;
+
+    gst_structure_get_boolean(source, "internal", &internal);
+    if (internal) {
+        gst_structure_get_uint64(source, "octets-sent", &bytes);
+        gst_structure_get_uint64(source, "packets-sent", &packets);
+        stats->bytes += bytes;
+        stats->packets += packets;
+        return;
+    }
+    gst_structure_get_boolean(source, "have-rb", &have_block);
+    if (!have_block)
+        return;
+    gst_structure_get_uint(source, "rb-fractionlost", &fraction);
+    gst_structure_get_int(source, "rb-packetslost", &lost);
+    gst_structure_get_uint(source, "rb-jitter", &jitter);
+    stats->reported = TRUE;
+    stats->lost = lost;
+    stats->fraction_lost = fraction / 256.0;
+    /* The RTP clock of video runs at 90 kHz. */
+    stats->jitter_ms = jitter / 90.0;
+}
+
+static RtpStats read_stats(GstRTSPMedia *media)
+{
+    RtpStats stats = {0};
+    GstRTSPStream *stream = gst_rtsp_media_get_stream(media, 0);
+    GObject *session = stream ? gst_rtsp_stream_get_rtpsession(stream) : NULL;
+    g_autoptr(GstStructure) all = NULL;
+    const GValue *sources;
+
+    if (!session)
+        return stats;
+    g_object_get(session, "stats", &all, NULL);
+    g_object_unref(session);
+    sources = all ? gst_structure_get_value(all, "source-stats") : NULL;
+    if (!sources)
+        return stats;
+    G_GNUC_BEGIN_IGNORE_DEPRECATIONS
+    GValueArray *array = g_value_get_boxed(sources);
+    for (guint i = 0; array && i < array->n_values; i++)
+        read_source(g_value_get_boxed(&array->values[i]), &stats);
+    G_GNUC_END_IGNORE_DEPRECATIONS
+    return stats;
+}
+
+static void set_double_or_null(JsonObject *object, const char *name, gboolean known, double value)
+{
+    if (known)
+        json_object_set_double_member(object, name, value);
+    else
+        json_object_set_null_member(object, name);
+}
+
+static JsonObject *entry_stats(Entry *entry)
+{
+    JsonObject *object = json_object_new();
+    GstRTSPMedia *media = g_weak_ref_get(&entry->media);
+    RtpStats stats = {0};
+
+    if (media)
+        stats = read_stats(media);
+    json_object_set_int_member(object, "id", entry->id);
+    json_object_set_string_member(object, "address", entry->address);
+    cam_json_set_string(object, "user", entry->user);
+    cam_json_set_int_or_null(object, "camera", entry->camera >= 0, entry->camera);
+    cam_json_set_string(object, "stream", *entry->stream ? entry->stream : NULL);
+    cam_json_set_string(object, "transport",
+                        !entry->transport                              ? NULL
+                        : entry->transport == GST_RTSP_LOWER_TRANS_TCP ? "tcp"
+                                                                       : "udp");
+    json_object_set_int_member(object, "connected_ms",
+                               (gint64)((cam_now() - entry->connected_at) / GST_MSECOND));
+    json_object_set_int_member(object, "bytes", (gint64)stats.bytes);
+    json_object_set_int_member(object, "packets", (gint64)stats.packets);
+    json_object_set_int_member(object, "frames_dropped",
+                               media ? (gint64)cam_rtsp_media_dropped(media) : 0);
+    cam_json_set_int_or_null(object, "packets_lost", stats.reported, stats.lost);
+    set_double_or_null(object, "fraction_lost", stats.reported, stats.fraction_lost);
+    set_double_or_null(object, "jitter_ms", stats.reported, stats.jitter_ms);
+    g_clear_object(&media);
+    return object;
+}
+
+JsonArray *cam_rtsp_clients_stats(CamRtspClients *clients)
+{
+    JsonArray *array = json_array_new();
+    GHashTableIter iter;
+    gpointer value;
+
+    g_mutex_lock(&clients->lock);
+    g_hash_table_iter_init(&iter, clients->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        if (!((Entry *)value)->refused)
+            json_array_add_object_element(array, entry_stats(value));
+    }
+    g_mutex_unlock(&clients->lock);
+    return array;
+}

@@ -1,0 +1,49 @@
+/* The table of connected RTSP clients. Thread-safe: each client is served by a thread of its own.
+ */
+#pragma once
+
+#include "rtsp_media.h"
+
+#include <gst/rtsp-server/rtsp-server.h>
+#include <json-glib/json-glib.h>
+
+typedef struct _CamRtspClients CamRtspClients;
+
+CamRtspClients *cam_rtsp_clients_new(void);
+void cam_rtsp_clients_free(CamRtspClients *clients);
+
+void cam_rtsp_clients_set_limit(CamRtspClients *clients, int max_connections);
+
+/* A client connected; it takes itself out when it closes. */
+void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client);
+
+/* TRUE once there are so many connections, even of those to be refused, that no more are taken. */
+gboolean cam_rtsp_clients_flooded(CamRtspClients *clients);
+
+/* What the authentication needs of a client; all may be called for a client that is not known. */
+gboolean cam_rtsp_client_refused(CamRtspClients *clients, GstRTSPClient *client);
+void cam_rtsp_client_seen(CamRtspClients *clients, GstRTSPClient *client);
+void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *client, const char *user,
+                                   const char *nonce);
+/* The nonce that this connection has used with success. */
+gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *client,
+                                     const char *nonce);
+
+/* CLIENT gets MEDIA from now on. */
+void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,
+                               int camera, const char *stream);
+
+typedef struct {
+    gint64 id;             /* 0: any */
+    const char *user;      /* NULL: any */
+    int camera;            /* -1: any */
+    const char *stream;    /* NULL: any */
+    GHashTable *not_among; /* users to spare: name → TRUE; NULL: nobody */
+} CamRtspMatch;
+
+/* Closes the matching connections that are not refused ones. */
+int cam_rtsp_clients_close(CamRtspClients *clients, const CamRtspMatch *match);
+/* Closes CLIENT soon, after what was sent to it had time to leave. */
+void cam_rtsp_client_close_soon(CamRtspClients *clients, GstRTSPClient *client);
+
+JsonArray *cam_rtsp_clients_stats(CamRtspClients *clients);

@@ -1,0 +1,221 @@
+#include "rtsp_media.h"
+#include "log.h"
+
+#include <gst/app/gstappsrc.h>
+#include <string.h>
+
+#define DATA_KEY "cam-media"
+#define QUEUE_MIN_BYTES (1u << 20)
+#define QUEUE_MAX_BYTES (4u << 20)
+
+/* One client's share of a hub. */
+typedef struct {
+    CamHub *hub;
+    guint consumer;
+    GstAppSrc *source;
+    guint64 max_bytes;
+    guint max_buffers;
+    gint playing;       /* atomic */
+    gint64 stuck_since; /* µs, 0: not; written under the hub's lock, read anywhere */
+} Share;
+
+typedef struct {
+    GstRTSPMediaFactory parent;
+    CamHub *hub;
+    int camera;
+    char *stream;
+    CamRtspMediaCreated created;
+    gpointer user_data;
+} CamRtspFactory;
+
+typedef struct {
+    GstRTSPMediaFactoryClass parent;
+} CamRtspFactoryClass;
+
+GType cam_rtsp_factory_get_type(void);
+G_DEFINE_TYPE(CamRtspFactory, cam_rtsp_factory, GST_TYPE_RTSP_MEDIA_FACTORY)
+
+static gboolean over(Share *share, guint divisor)
+{
+    return gst_app_src_get_current_level_bytes(share->source) > share->max_bytes / divisor ||
+           gst_app_src_get_current_level_buffers(share->source) > share->max_buffers / divisor;
+}
+
+static gboolean deliver(GstBuffer *au, gpointer user_data)
+{
+    Share *share = user_data;
+
+    /* Between DESCRIBE and PLAY nothing leaves the queue. What is kept for the start is little, for
+     * it is the past when it is sent. */
+    if (over(share, g_atomic_int_get(&share->playing) ? 1 : 4)) {
+        gst_buffer_unref(au);
+        share->stuck_since = g_get_monotonic_time();
+        return FALSE;
+    }
+    gst_app_src_push_buffer(share->source, au);
+    return TRUE;
+}
+
+static gboolean ready(gpointer user_data)
+{
+    Share *share = user_data;
+
+    if (!g_atomic_int_get(&share->playing) || over(share, 2))
+        return FALSE;
+    share->stuck_since = 0;
+    return TRUE;
+}
+
+static void detach(Share *share)
+{
+    if (share->consumer)
+        cam_hub_detach(share->hub, share->consumer);
+    share->consumer = 0;
+}
+
+static void share_free(gpointer data)
+{
+    Share *share = data;
+
+    detach(share);
+    gst_object_unref(share->source);
+    cam_hub_unref(share->hub);
+    g_free(share);
+}
+
+static void on_unprepared(GstRTSPMedia *media, gpointer user_data)
+{
+    detach(user_data);
+}
+
+static GstElement *create_element(GstRTSPMediaFactory *factory, const GstRTSPUrl *url)
+{
+    GstElement *bin = gst_bin_new(NULL);
+    GstElement *source = gst_element_factory_make("appsrc", "source");
+    GstElement *pay = gst_element_factory_make("rtph264pay", "pay0");
+    GstCaps *caps = gst_caps_from_string("video/x-h264,stream-format=byte-stream,alignment=au");
+
+    g_object_set(source, "format", GST_FORMAT_TIME, "is-live", TRUE, "max-bytes", (guint64)0,
+                 "caps", caps, NULL);
+    gst_caps_unref(caps);
+    gst_util_set_object_arg(G_OBJECT(pay), "aggregate-mode", "zero-latency");
+    g_object_set(pay, "config-interval", -1, "pt", 96, NULL);
+    gst_bin_add_many(GST_BIN(bin), source, pay, NULL);
+    gst_element_link(source, pay);
+    return bin;
+}
+
+static GstElement *create_pipeline(GstRTSPMediaFactory *factory, GstRTSPMedia *media)
+{
+    GstRTSPMediaFactoryClass *parent = GST_RTSP_MEDIA_FACTORY_CLASS(cam_rtsp_factory_parent_class);
+    GstElement *pipeline = parent->create_pipeline(factory, media);
+
+    if (pipeline)
+        cam_pipeline_use_timeline(pipeline);
+    return pipeline;
+}
+
+/* "?tcp" or "?udp" among the query's parts. */
+static GstRTSPLowerTrans protocols(const GstRTSPUrl *url)
+{
+    g_auto(GStrv) parts = g_strsplit(url->query ? url->query : "", "&", 16);
+
+    if (g_strv_contains((const char *const *)parts, "tcp"))
+        return GST_RTSP_LOWER_TRANS_TCP;
+    if (g_strv_contains((const char *const *)parts, "udp"))
+        return GST_RTSP_LOWER_TRANS_UDP;
+    return GST_RTSP_LOWER_TRANS_UDP | GST_RTSP_LOWER_TRANS_TCP;
+}
+
+static Share *share_new(CamHub *hub, GstRTSPMedia *media)
+{
+    CamStreamConfig config = cam_hub_config(hub);
+    GstElement *bin = gst_rtsp_media_get_element(media);
+    Share *share = g_new0(Share, 1);
+
+    share->hub = cam_hub_ref(hub);
+    share->source = GST_APP_SRC(gst_bin_get_by_name(GST_BIN(bin), "source"));
+    /* Two seconds of the stream. */
+    share->max_bytes = CLAMP((guint64)config.bitrate_kbps * 250, QUEUE_MIN_BYTES, QUEUE_MAX_BYTES);
+    share->max_buffers = (guint)MAX(20, 2 * config.fps);
+    gst_object_unref(bin);
+    return share;
+}
+
+static GstRTSPMedia *construct(GstRTSPMediaFactory *factory, const GstRTSPUrl *url)
+{
+    GstRTSPMediaFactoryClass *parent = GST_RTSP_MEDIA_FACTORY_CLASS(cam_rtsp_factory_parent_class);
+    CamRtspFactory *self = (CamRtspFactory *)factory;
+    GstRTSPMedia *media = parent->construct(factory, url);
+    Share *share;
+
+    if (!media)
+        return NULL;
+    gst_rtsp_media_set_protocols(media, protocols(url));
+    share = share_new(self->hub, media);
+    g_object_set_data_full(G_OBJECT(media), DATA_KEY, share, share_free);
+    g_signal_connect(media, "unprepared", G_CALLBACK(on_unprepared), share);
+    share->consumer = cam_hub_attach(share->hub, &(CamHubConsumer){deliver, ready, share});
+    self->created(media, self->camera, self->stream, self->user_data);
+    return media;
+}
+
+void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing)
+{
+    Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
+
+    g_atomic_int_set(&share->playing, playing);
+}
+
+guint64 cam_rtsp_media_dropped(GstRTSPMedia *media)
+{
+    Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
+
+    return cam_hub_consumer_dropped(share->hub, share->consumer);
+}
+
+GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media)
+{
+    Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
+    gint64 since = share->stuck_since;
+
+    if (!since || !g_atomic_int_get(&share->playing))
+        return 0;
+    return (GstClockTime)(g_get_monotonic_time() - since) * GST_USECOND;
+}
+
+static void cam_rtsp_factory_finalize(GObject *object)
+{
+    CamRtspFactory *self = (CamRtspFactory *)object;
+
+    cam_hub_unref(self->hub);
+    g_free(self->stream);
+    G_OBJECT_CLASS(cam_rtsp_factory_parent_class)->finalize(object);
+}
+
+static void cam_rtsp_factory_class_init(CamRtspFactoryClass *klass)
+{
+    G_OBJECT_CLASS(klass)->finalize = cam_rtsp_factory_finalize;
+    klass->parent.create_element = create_element;
+    klass->parent.create_pipeline = create_pipeline;
+    klass->parent.construct = construct;
+}
+
+static void cam_rtsp_factory_init(CamRtspFactory *self)
+{
+}
+
+GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup)
+{
+    CamRtspFactory *self = g_object_new(cam_rtsp_factory_get_type(), NULL);
+
+    self->hub = cam_hub_ref(setup->hub);
+    self->camera = setup->camera;
+    self->stream = g_strdup(setup->stream);
+    self->created = setup->created;
+    self->user_data = setup->user_data;
+    /* Never shared: in a shared media one client that stops reading freezes all others. */
+    gst_rtsp_media_factory_set_shared(GST_RTSP_MEDIA_FACTORY(self), FALSE);
+    gst_rtsp_media_factory_set_stop_on_disconnect(GST_RTSP_MEDIA_FACTORY(self), TRUE);
+    return GST_RTSP_MEDIA_FACTORY(self);
+}

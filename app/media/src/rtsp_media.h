@@ -1,0 +1,26 @@
+/* What one RTSP client watches: a hub's access units through a payloader of the client's own. */
+#pragma once
+
+#include "stream.h"
+
+#include <gst/rtsp-server/rtsp-server.h>
+
+/* Called on the client's thread when a client begins to get MEDIA. */
+typedef void (*CamRtspMediaCreated)(GstRTSPMedia *media, int camera, const char *stream,
+                                    gpointer user_data);
+
+typedef struct {
+    CamHub *hub; /* borrowed */
+    int camera;
+    const char *stream;
+    CamRtspMediaCreated created;
+    gpointer user_data;
+} CamRtspFactorySetup;
+
+GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup);
+
+/* PLAY and PAUSE of the media's one client. */
+void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing);
+guint64 cam_rtsp_media_dropped(GstRTSPMedia *media);
+/* For how long the client has taken nothing though there was something; ns. */
+GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media);

@@ -1,0 +1,520 @@
+#include "stream.h"
+#include "encoder.h"
+#include "encoder_choice.h"
+#include "events.h"
+#include "gop_cache.h"
+#include "log.h"
+
+/* Forced key frames are expensive for everyone who watches; requests in between are not lost, they
+ * wait. */
+#define KEY_INTERVAL (150 * GST_MSECOND)
+#define LINGER_MS 2000
+#define RETRY_MS 1000
+#define GOP_CACHE_BYTES (8 * 1024 * 1024)
+
+typedef struct {
+    guint id;
+    CamHubConsumer calls;
+    gboolean need_key;
+    gboolean overflowed;
+    guint64 dropped;
+} Consumer;
+
+typedef struct {
+    guint64 frames_encoded, frames_dropped, bytes, key_frames_forced;
+    /* The running second and what the last whole one gave. */
+    GstClockTime window_start;
+    guint64 window_bytes;
+    int bitrate_kbps, encode_time_us;
+    gboolean measured;
+} HubStats;
+
+struct _CamHub {
+    gatomicrefcount refs;
+    /* Taken before LOCK by whoever builds or ends the encoder, which takes tens of milliseconds
+     * and waits for the encoder's thread; LOCK alone is only ever held for moments. */
+    GMutex build_lock;
+    GMutex lock;
+    CamStreamConfig config;
+    CamEncoder *encoder;
+    guint encoder_index; /* in cam_encoder_choice_all(); moves on when one breaks */
+    gboolean closed, passthrough;
+    GPtrArray *consumers;
+    guint next_id;
+    CamGopCache *gop;
+    void (*demand)(gpointer);
+    gpointer demand_data;
+    gboolean key_wanted;
+    GstClockTime last_key;
+    GstClockTime last_pts, last_au_pts, idle_since;
+    int source_fps;
+    GstClockTime slot_base;
+    guint64 next_slot;
+    HubStats stats;
+};
+
+static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data);
+static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data);
+static const CamEncoderEvents encoder_events = {on_output, on_failed};
+
+CamHub *cam_hub_new(const CamStreamConfig *config, void (*demand)(gpointer), gpointer demand_data)
+{
+    CamHub *hub = g_new0(CamHub, 1);
+
+    g_atomic_ref_count_init(&hub->refs);
+    g_mutex_init(&hub->build_lock);
+    g_mutex_init(&hub->lock);
+    hub->config = *config;
+    hub->consumers = g_ptr_array_new_with_free_func(g_free);
+    hub->gop = cam_gop_cache_new(GOP_CACHE_BYTES);
+    hub->demand = demand;
+    hub->demand_data = demand_data;
+    hub->slot_base = GST_CLOCK_TIME_NONE;
+    return hub;
+}
+
+CamHub *cam_hub_ref(CamHub *hub)
+{
+    g_atomic_ref_count_inc(&hub->refs);
+    return hub;
+}
+
+void cam_hub_unref(CamHub *hub)
+{
+    if (!g_atomic_ref_count_dec(&hub->refs))
+        return;
+    g_clear_pointer(&hub->encoder, cam_encoder_free);
+    cam_gop_cache_free(hub->gop);
+    g_ptr_array_unref(hub->consumers);
+    g_mutex_clear(&hub->build_lock);
+    g_mutex_clear(&hub->lock);
+    g_free(hub);
+}
+
+CamStreamConfig cam_hub_config(CamHub *hub)
+{
+    CamStreamConfig config;
+
+    g_mutex_lock(&hub->lock);
+    config = hub->config;
+    g_mutex_unlock(&hub->lock);
+    return config;
+}
+
+/* With build_lock held. */
+static void end_encoder(CamHub *hub)
+{
+    CamEncoder *encoder;
+
+    g_mutex_lock(&hub->lock);
+    encoder = g_steal_pointer(&hub->encoder);
+    hub->stats.measured = FALSE;
+    g_mutex_unlock(&hub->lock);
+    if (encoder)
+        cam_encoder_free(encoder);
+}
+
+static const char *encoder_factory(CamHub *hub)
+{
+    const char *const *all = cam_encoder_choice_all();
+    guint n = g_strv_length((char **)all);
+
+    return n ? all[hub->encoder_index % n] : NULL;
+}
+
+static gboolean retry(gpointer data);
+
+/* With build_lock held: builds the encoder when one is wanted. */
+static void begin_encoder(CamHub *hub)
+{
+    CamStreamConfig config;
+    CamEncoder *encoder;
+    gboolean wanted;
+    const char *factory;
+
+    g_mutex_lock(&hub->lock);
+    wanted = !hub->encoder && !hub->closed && !hub->passthrough && hub->consumers->len > 0;
+    config = hub->config;
+    factory = encoder_factory(hub);
+    g_mutex_unlock(&hub->lock);
+    if (!wanted || !factory)
+        return;
+    encoder = cam_encoder_new(factory, &config, &encoder_events, hub);
+    if (!encoder) {
+        hub->encoder_index++;
+        g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
+                           (GDestroyNotify)cam_hub_unref);
+        return;
+    }
+    g_mutex_lock(&hub->lock);
+    hub->encoder = encoder;
+    /* Its first picture is a key frame anyway. */
+    hub->key_wanted = FALSE;
+    hub->stats.window_start = cam_now();
+    hub->stats.window_bytes = 0;
+    hub->stats.measured = FALSE;
+    g_mutex_unlock(&hub->lock);
+}
+
+static gboolean retry(gpointer data)
+{
+    CamHub *hub = data;
+
+    g_mutex_lock(&hub->build_lock);
+    begin_encoder(hub);
+    g_mutex_unlock(&hub->build_lock);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean replace_broken(gpointer data)
+{
+    CamHub *hub = data;
+
+    g_mutex_lock(&hub->build_lock);
+    end_encoder(hub);
+    hub->encoder_index++;
+    g_mutex_unlock(&hub->build_lock);
+    g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
+                       (GDestroyNotify)cam_hub_unref);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data)
+{
+    CamHub *hub = user_data;
+
+    cam_log(CAM_LOG_ERROR, "encoder", "%s", message);
+    cam_main_invoke(replace_broken, cam_hub_ref(hub), (GDestroyNotify)cam_hub_unref);
+}
+
+/* With lock held: every consumer starts anew at a key frame. */
+static void restart_consumers(CamHub *hub)
+{
+    for (guint i = 0; i < hub->consumers->len; i++) {
+        Consumer *consumer = hub->consumers->pdata[i];
+
+        consumer->need_key = TRUE;
+    }
+}
+
+static void rebuild(CamHub *hub)
+{
+    g_mutex_lock(&hub->build_lock);
+    end_encoder(hub);
+    g_mutex_lock(&hub->lock);
+    restart_consumers(hub);
+    cam_gop_cache_clear(hub->gop);
+    hub->slot_base = GST_CLOCK_TIME_NONE;
+    g_mutex_unlock(&hub->lock);
+    begin_encoder(hub);
+    g_mutex_unlock(&hub->build_lock);
+}
+
+void cam_hub_set_config(CamHub *hub, const CamStreamConfig *config)
+{
+    gboolean changed;
+
+    g_mutex_lock(&hub->lock);
+    changed = !cam_stream_config_same_encoding(&hub->config, config);
+    hub->config = *config;
+    g_mutex_unlock(&hub->lock);
+    if (changed)
+        rebuild(hub);
+}
+
+void cam_hub_set_source_fps(CamHub *hub, int fps)
+{
+    g_mutex_lock(&hub->lock);
+    if (hub->source_fps != fps)
+        hub->slot_base = GST_CLOCK_TIME_NONE;
+    hub->source_fps = fps;
+    g_mutex_unlock(&hub->lock);
+}
+
+void cam_hub_set_passthrough(CamHub *hub, gboolean passthrough)
+{
+    gboolean changed;
+
+    g_mutex_lock(&hub->lock);
+    changed = hub->passthrough != passthrough;
+    hub->passthrough = passthrough;
+    g_mutex_unlock(&hub->lock);
+    if (changed)
+        rebuild(hub);
+}
+
+gboolean cam_hub_is_passthrough(CamHub *hub)
+{
+    gboolean passthrough;
+
+    g_mutex_lock(&hub->lock);
+    passthrough = hub->passthrough;
+    g_mutex_unlock(&hub->lock);
+    return passthrough;
+}
+
+void cam_hub_close(CamHub *hub)
+{
+    g_mutex_lock(&hub->build_lock);
+    g_mutex_lock(&hub->lock);
+    hub->closed = TRUE;
+    hub->demand = NULL;
+    g_mutex_unlock(&hub->lock);
+    end_encoder(hub);
+    g_mutex_unlock(&hub->build_lock);
+}
+
+static gboolean linger_over(gpointer data)
+{
+    CamHub *hub = data;
+    gboolean idle;
+
+    g_mutex_lock(&hub->build_lock);
+    g_mutex_lock(&hub->lock);
+    idle = hub->consumers->len == 0 && cam_now() - hub->idle_since >= LINGER_MS * GST_MSECOND;
+    g_mutex_unlock(&hub->lock);
+    if (idle)
+        end_encoder(hub);
+    g_mutex_unlock(&hub->build_lock);
+    return G_SOURCE_REMOVE;
+}
+
+/* With lock held. */
+static void deliver_to(CamHub *hub, Consumer *consumer, GstBuffer *au)
+{
+    gboolean key = !GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT);
+
+    if (consumer->overflowed && consumer->calls.ready(consumer->calls.user_data)) {
+        consumer->overflowed = FALSE;
+        hub->key_wanted = TRUE;
+    }
+    if (consumer->overflowed || (consumer->need_key && !key)) {
+        /* Waiting for the first key frame is no loss. */
+        if (consumer->dropped > 0)
+            consumer->dropped++;
+        return;
+    }
+    consumer->need_key = FALSE;
+    /* A copy of the header only: consumers retime it, the memory is shared. */
+    if (!consumer->calls.deliver(gst_buffer_copy(au), consumer->calls.user_data)) {
+        consumer->need_key = TRUE;
+        consumer->overflowed = TRUE;
+        consumer->dropped++;
+    }
+}
+
+static void replay_unit(GstBuffer *au, gpointer user_data)
+{
+    gpointer *pair = user_data;
+
+    deliver_to(pair[0], pair[1], au);
+}
+
+guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
+{
+    Consumer *consumer = g_new0(Consumer, 1);
+    guint id;
+
+    consumer->calls = *calls;
+    consumer->need_key = TRUE;
+    g_mutex_lock(&hub->lock);
+    id = consumer->id = ++hub->next_id;
+    g_ptr_array_add(hub->consumers, consumer);
+    if (hub->passthrough)
+        cam_gop_cache_replay(hub->gop, replay_unit, (gpointer[]){hub, consumer});
+    else
+        hub->key_wanted = TRUE;
+    if (hub->consumers->len == 1 && hub->demand)
+        hub->demand(hub->demand_data);
+    g_mutex_unlock(&hub->lock);
+    g_mutex_lock(&hub->build_lock);
+    begin_encoder(hub);
+    g_mutex_unlock(&hub->build_lock);
+    return id;
+}
+
+static Consumer *find_consumer(CamHub *hub, guint id)
+{
+    for (guint i = 0; i < hub->consumers->len; i++) {
+        Consumer *consumer = hub->consumers->pdata[i];
+
+        if (consumer->id == id)
+            return consumer;
+    }
+    return NULL;
+}
+
+void cam_hub_detach(CamHub *hub, guint id)
+{
+    gboolean last;
+
+    g_mutex_lock(&hub->lock);
+    g_ptr_array_remove_fast(hub->consumers, find_consumer(hub, id));
+    last = hub->consumers->len == 0;
+    if (last)
+        hub->idle_since = cam_now();
+    g_mutex_unlock(&hub->lock);
+    if (last)
+        g_timeout_add_full(G_PRIORITY_DEFAULT, LINGER_MS + 10, linger_over, cam_hub_ref(hub),
+                           (GDestroyNotify)cam_hub_unref);
+}
+
+guint64 cam_hub_consumer_dropped(CamHub *hub, guint id)
+{
+    Consumer *consumer;
+    guint64 dropped;
+
+    g_mutex_lock(&hub->lock);
+    consumer = find_consumer(hub, id);
+    dropped = consumer ? consumer->dropped : 0;
+    g_mutex_unlock(&hub->lock);
+    return dropped;
+}
+
+guint cam_hub_consumers(CamHub *hub)
+{
+    guint n;
+
+    g_mutex_lock(&hub->lock);
+    n = hub->consumers->len;
+    g_mutex_unlock(&hub->lock);
+    return n;
+}
+
+void cam_hub_request_key(CamHub *hub)
+{
+    g_mutex_lock(&hub->lock);
+    hub->key_wanted = TRUE;
+    g_mutex_unlock(&hub->lock);
+}
+
+/* With lock held: the picture at PTS is one of the stream's. */
+static gboolean keep_frame(CamHub *hub, GstClockTime pts)
+{
+    guint64 slot;
+
+    if (hub->source_fps <= hub->config.fps)
+        return TRUE;
+    if (!GST_CLOCK_TIME_IS_VALID(hub->slot_base)) {
+        hub->slot_base = pts;
+        hub->next_slot = 0;
+    }
+    /* A quarter of a slot of tolerance for frames that come early. */
+    slot = gst_util_uint64_scale(pts - hub->slot_base + GST_SECOND / 4 / (guint64)hub->config.fps,
+                                 (guint64)hub->config.fps, GST_SECOND);
+    if (slot < hub->next_slot)
+        return FALSE;
+    hub->next_slot = slot + 1;
+    return TRUE;
+}
+
+void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTime pts)
+{
+    g_mutex_lock(&hub->lock);
+    if (hub->encoder && !hub->passthrough && pts > hub->last_pts && keep_frame(hub, pts)) {
+        if (hub->key_wanted && pts >= hub->last_key + KEY_INTERVAL) {
+            hub->key_wanted = FALSE;
+            hub->last_key = pts;
+            hub->stats.key_frames_forced++;
+            cam_encoder_force_key(hub->encoder);
+        }
+        if (cam_encoder_push(hub->encoder, buffer, caps, pts))
+            hub->last_pts = pts;
+        else
+            hub->stats.frames_dropped++;
+    }
+    g_mutex_unlock(&hub->lock);
+}
+
+/* With lock held. */
+static void count(CamHub *hub, GstBuffer *au)
+{
+    HubStats *stats = &hub->stats;
+    GstClockTime elapsed = cam_now() - stats->window_start;
+
+    stats->frames_encoded++;
+    stats->bytes += gst_buffer_get_size(au);
+    stats->window_bytes += gst_buffer_get_size(au);
+    if (elapsed < GST_SECOND)
+        return;
+    stats->bitrate_kbps = (int)(stats->window_bytes * 8 * GST_MSECOND / elapsed);
+    stats->measured = elapsed < 3 * GST_SECOND;
+    stats->encode_time_us = 0;
+    if (hub->encoder) {
+        guint64 total;
+        guint frames;
+
+        cam_encoder_take_times(hub->encoder, &total, &frames);
+        stats->encode_time_us = frames ? (int)(total / frames) : 0;
+    }
+    stats->window_bytes = 0;
+    stats->window_start = cam_now();
+}
+
+/* With lock held: a key frame serves all who wait for one, forced or not. */
+static void restart_point(CamHub *hub, GstClockTime pts)
+{
+    hub->last_key = MAX(hub->last_key, pts);
+    hub->key_wanted = FALSE;
+}
+
+/* With lock held. */
+static void deliver(CamHub *hub, GstBuffer *au)
+{
+    if (GST_BUFFER_PTS(au) <= hub->last_au_pts)
+        return;
+    hub->last_au_pts = GST_BUFFER_PTS(au);
+    if (!GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT))
+        restart_point(hub, GST_BUFFER_PTS(au));
+    count(hub, au);
+    for (guint i = 0; i < hub->consumers->len; i++)
+        deliver_to(hub, hub->consumers->pdata[i], au);
+}
+
+static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data)
+{
+    CamHub *hub = user_data;
+
+    g_mutex_lock(&hub->lock);
+    if (hub->encoder == encoder)
+        deliver(hub, au);
+    g_mutex_unlock(&hub->lock);
+    gst_buffer_unref(au);
+}
+
+void cam_hub_push_encoded(CamHub *hub, GstBuffer *au)
+{
+    g_mutex_lock(&hub->lock);
+    if (hub->passthrough && !hub->closed) {
+        cam_gop_cache_push(hub->gop, au);
+        if (hub->consumers->len > 0)
+            deliver(hub, au);
+    }
+    g_mutex_unlock(&hub->lock);
+}
+
+JsonObject *cam_hub_stats(CamHub *hub)
+{
+    JsonObject *object = json_object_new();
+    HubStats *stats = &hub->stats;
+    gboolean measured;
+
+    g_mutex_lock(&hub->lock);
+    measured = stats->measured && cam_now() - stats->window_start < 3 * GST_SECOND;
+    json_object_set_string_member(object, "name", hub->config.name);
+    json_object_set_int_member(object, "width", hub->config.width);
+    json_object_set_int_member(object, "height", hub->config.height);
+    json_object_set_int_member(object, "fps", hub->config.fps);
+    cam_json_set_string(object, "encoder", hub->encoder ? encoder_factory(hub) : NULL);
+    json_object_set_boolean_member(object, "passthrough", hub->passthrough);
+    json_object_set_int_member(object, "consumers", hub->consumers->len);
+    json_object_set_int_member(object, "frames_encoded", (gint64)stats->frames_encoded);
+    json_object_set_int_member(object, "frames_dropped", (gint64)stats->frames_dropped);
+    json_object_set_int_member(object, "bytes", (gint64)stats->bytes);
+    cam_json_set_int_or_null(object, "bitrate_kbps", measured, stats->bitrate_kbps);
+    cam_json_set_int_or_null(object, "encode_time_us", measured && hub->encoder,
+                             stats->encode_time_us);
+    json_object_set_int_member(object, "key_frames_forced", (gint64)stats->key_frames_forced);
+    g_mutex_unlock(&hub->lock);
+    return object;
+}

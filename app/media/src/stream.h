@@ -1,0 +1,48 @@
+/* A stream hub: encodes a camera's frames once, while somebody wants them, and hands every access
+ * unit to all its consumers. Thread-safe; reference counted, because RTSP clients and recordings
+ * outlive a reconfigured or removed camera for a moment. */
+#pragma once
+
+#include "types.h"
+
+typedef struct _CamHub CamHub;
+
+typedef struct {
+    /* An access unit with pts = dts on the time line; AU is taken. The first is a key frame. FALSE:
+     * no room; the consumer then gets nothing until ready() and, after that, a key frame. Runs
+     * under the hub's lock on its thread: must not block nor call the hub. */
+    gboolean (*deliver)(GstBuffer *au, gpointer user_data);
+    /* There is room again. */
+    gboolean (*ready)(gpointer user_data);
+    gpointer user_data;
+} CamHubConsumer;
+
+/* DEMAND tells the owner (under the hub's lock, on any thread) that the first consumer came. */
+CamHub *cam_hub_new(const CamStreamConfig *config, void (*demand)(gpointer), gpointer demand_data);
+CamHub *cam_hub_ref(CamHub *hub);
+void cam_hub_unref(CamHub *hub);
+
+CamStreamConfig cam_hub_config(CamHub *hub);
+/* Consumers stay and get a key frame with the new parameter sets. */
+void cam_hub_set_config(CamHub *hub, const CamStreamConfig *config);
+/* The frame rate of what is pushed; faster than the stream's, frames are left out evenly. */
+void cam_hub_set_source_fps(CamHub *hub, int fps);
+/* TRUE: access units come from the camera; raw frames are ignored and nothing is encoded here. */
+void cam_hub_set_passthrough(CamHub *hub, gboolean passthrough);
+gboolean cam_hub_is_passthrough(CamHub *hub);
+/* The camera is gone: stop encoding, forget the owner. */
+void cam_hub_close(CamHub *hub);
+
+guint cam_hub_attach(CamHub *hub, const CamHubConsumer *consumer);
+/* After it returns the consumer is not called any more. */
+void cam_hub_detach(CamHub *hub, guint id);
+guint64 cam_hub_consumer_dropped(CamHub *hub, guint id);
+guint cam_hub_consumers(CamHub *hub);
+/* A key frame soon: at once, or as soon as the last one is far enough away. */
+void cam_hub_request_key(CamHub *hub);
+
+/* Both borrow the buffer. */
+void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTime pts);
+void cam_hub_push_encoded(CamHub *hub, GstBuffer *au);
+
+JsonObject *cam_hub_stats(CamHub *hub);

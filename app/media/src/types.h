@@ -1,0 +1,54 @@
+/* The values of the protocol that travel between the parts. */
+#pragma once
+
+#include <gst/gst.h>
+#include <json-glib/json-glib.h>
+
+#define CAM_NAME_MAX 32
+#define CAM_MAX_STREAMS 4
+
+typedef struct {
+    int width, height, fps;
+} CamMode;
+
+typedef enum { CAM_BRIGHTNESS, CAM_CONTRAST, CAM_SATURATION, CAM_N_CONTROLS } CamControl;
+
+#define CAM_CONTROL_NEUTRAL 50
+
+typedef struct {
+    int value[CAM_N_CONTROLS]; /* 0…100 */
+} CamControls;
+
+typedef struct {
+    char name[CAM_NAME_MAX + 1];
+    int width, height, fps;
+    int bitrate_kbps;
+    int gop;
+} CamStreamConfig;
+
+typedef enum { CAM_SOURCE_TEST, CAM_SOURCE_V4L2, CAM_SOURCE_FILE } CamSourceType;
+
+typedef struct {
+    CamSourceType type;
+    char *path; /* device node or file, NULL for the test picture */
+} CamSourceSpec;
+
+const char *cam_control_name(CamControl control);
+gboolean cam_controls_neutral(const CamControls *controls);
+gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b);
+CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec);
+void cam_source_spec_clear(CamSourceSpec *spec);
+
+/* CLOCK_MONOTONIC in ns: the one time line of all frames inside the helper. */
+GstClockTime cam_now(void);
+
+/* The wall clock, in ms since the epoch, at PTS of the time line. */
+gint64 cam_wall_ms(GstClockTime pts);
+
+/* Gives PIPELINE the helper's time line: system clock and a base time of 0, so that running time
+ * is CLOCK_MONOTONIC and buffers cross from one pipeline to another without conversion. */
+void cam_pipeline_use_timeline(GstElement *pipeline);
+
+/* Appends a nullable value to a JSON object. */
+void cam_json_set_string(JsonObject *object, const char *name, const char *value);
+void cam_json_set_int_or_null(JsonObject *object, const char *name, gboolean known, gint64 value);
