@@ -45,6 +45,29 @@ interface Request {
 
 const NO_QUERY: ReadonlyMap<string, string> = new Map()
 
+/** What a handler gets. A class, for an object with a getter of its own is slow to make. */
+class Input {
+  readonly address: string
+  readonly secure: boolean
+  readonly #exchange: Exchange
+
+  constructor(
+    readonly params: unknown,
+    readonly query: unknown,
+    readonly body: unknown,
+    readonly caller: Caller | null,
+    exchange: Exchange,
+  ) {
+    this.address = exchange.client.text
+    this.secure = exchange.listener.secure
+    this.#exchange = exchange
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+}
+
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
@@ -95,7 +118,7 @@ export class Pipeline {
 
   #run(exchange: Exchange, req: HttpRequest): Promise<void> | undefined {
     const { cors, rateLimiter } = this.#options
-    Object.assign(exchange.headers, cors.headers(exchange.origin))
+    if (cors.enabled) Object.assign(exchange.headers, cors.headers(exchange.origin))
     if (exchange.method !== 'GET') this.#readBodyHead(exchange, req)
 
     const match = this.#router.find(exchange.isHead ? 'GET' : exchange.method, exchange.path)
@@ -105,21 +128,23 @@ export class Pipeline {
 
     this.#limit(exchange, rateLimiter.take(exchange.client.key, route.rate))
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
-    const contentType = req.getHeader('content-type')
-    const collect = () => this.#collect(exchange, req)
-
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
-    const request = { exchange, route, params: match.params, query, contentType }
     if (!(caller instanceof Promise)) {
       authorise(route, caller)
-      return this.#receive({ ...request, body: collect() }, caller)
+      return this.#receive(this.#newRequest(exchange, req, match, route, query), caller)
     }
     // The body comes in meanwhile: there is no telling it to wait.
-    const body = collect()
+    const request = this.#newRequest(exchange, req, match, route, query)
     return caller.then((known) => {
       authorise(route, known)
-      return this.#receive({ ...request, body }, known)
+      return this.#receive(request, known)
     })
+  }
+
+  #newRequest(exchange: Exchange, req: HttpRequest, match: Match, route: Route, query: ReadonlyMap<string, string>): Request {
+    const reading = exchange.method === 'GET' || exchange.isHead
+    const body = reading ? null : this.#collect(exchange, req)
+    return { exchange, route, params: match.params, query, body, contentType: body === null ? '' : req.getHeader('content-type') }
   }
 
   /** No route: an asset, a preflight, or an error. */
@@ -179,7 +204,6 @@ export class Pipeline {
   }
 
   #collect(exchange: Exchange, req: HttpRequest): BodyCollector | null {
-    if (exchange.method === 'GET' || exchange.isHead) return null
     const length = req.getHeader('content-length')
     if (!exchange.unreadBody && (length === '' || Number(length) === 0)) return null
     const body = new BodyCollector(exchange.res, this.#gate)
@@ -206,18 +230,10 @@ export class Pipeline {
     const { exchange, route } = request
     if (exchange.gone) return
     const validator = this.#validator(route)
-    const input = {
-      params: validator.params(request.params),
-      query: validator.query(request.query),
-      body: validator.body(value),
-      caller,
-      address: exchange.client.text,
-      secure: exchange.listener.secure,
-      get signal() {
-        return exchange.signal
-      },
-    }
-    const result = route.handler(input as HandlerInput<never, never, never>)
+    const params = validator.params(request.params)
+    const query = validator.query(request.query)
+    const input = new Input(params, query, validator.body(value), caller, exchange)
+    const result = route.handler(input as Input & HandlerInput<never, never, never>)
     if (result instanceof Promise) return result.then((reply: unknown) => this.#reply(exchange, reply))
     return this.#reply(exchange, result)
   }

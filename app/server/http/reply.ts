@@ -8,6 +8,7 @@ import type { RateDecision } from './rate-limit.ts'
 import { BytesReply, FileReply, JsonReply } from './route.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const JSON_HEADERS: Headers = Object.freeze({ 'Content-Type': JSON_TYPE })
 
 /** Returns a promise only where something has to be waited for. */
 export function sendReply(exchange: Exchange, value: unknown, now: number, compressAbove: number): Promise<void> | undefined {
@@ -21,7 +22,7 @@ export function sendReply(exchange: Exchange, value: unknown, now: number, compr
   const own = value instanceof JsonReply ? value : null
   const json = JSON.stringify(own === null ? value : own.value) ?? '{"success":true}'
   const body = successBody(json, exchange.versioned, now)
-  return sendText(exchange, { 'Content-Type': JSON_TYPE, ...own?.headers }, body, compressAbove)
+  return sendText(exchange, own === null ? JSON_HEADERS : { ...JSON_HEADERS, ...own.headers }, body, compressAbove)
 }
 
 function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Array, above: number): Promise<void> | undefined {

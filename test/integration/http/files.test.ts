@@ -8,6 +8,14 @@ async function openFiles(directory: string): Promise<number> {
   return links.filter((link) => link.startsWith(directory)).length
 }
 
+/** Reads without keeping. */
+async function lengthOf(response: Response): Promise<number> {
+  const reader = response.body?.getReader()
+  let total = 0
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) total += part.value.length
+  return total
+}
+
 t.test('whole, in ranges, conditional', async (t) => {
   const directory = await folder(t)
   const bytes = Buffer.from(Array.from({ length: 700_000 }, (_, index) => (index * 31) % 251))
@@ -95,7 +103,7 @@ t.test('a slow reader costs little memory and stalls nobody; its file is closed 
     if (took > 100) t.fail(`a status took ${took} ms`)
   }
   const fast = await client.fetch('/files/big')
-  t.equal((await fast.arrayBuffer()).byteLength, 64 * 1024 * 1024, 'another client gets the file meanwhile')
+  t.equal(await lengthOf(fast), 64 * 1024 * 1024, 'another client gets the file meanwhile')
   t.equal(server.load.requests, slow.length)
   const grown = (process.memoryUsage().rss - before) / 1024 / 1024
   t.ok(grown < 60, `eight stalled downloads of 64 MiB: RSS grew by ${grown.toFixed(0)} MiB`)
