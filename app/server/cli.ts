@@ -10,7 +10,8 @@ export interface Options {
   readonly dataDir: string
   readonly httpPort: number
   readonly httpsPort: number
-  readonly rtspPort: number
+  /** In order of preference: the next one is for a process that may not bind the first. */
+  readonly rtspPorts: readonly number[]
   readonly dashboardPort: number
   readonly bind: string
   readonly cameras: readonly CameraSpec[]
@@ -37,7 +38,7 @@ const OPTIONS = {
   'data-dir': { argument: 'DIR', help: 'where everything that must last is kept', fallback: './data' },
   'http-port': { argument: 'N', help: 'HTTP', fallback: '8080' },
   'https-port': { argument: 'N', help: 'HTTPS', fallback: '8081' },
-  'rtsp-port': { argument: 'N', help: 'RTSP', fallback: '8554' },
+  'rtsp-port': { argument: 'N', help: 'RTSP (554, or 8554 where this process may not bind 554)' },
   'dashboard-port': { argument: 'N', help: 'monitoring dashboard', fallback: '8082' },
   bind: { argument: 'ADDR', help: 'address to listen on', fallback: '0.0.0.0' },
   camera: {
@@ -102,7 +103,7 @@ function fromArguments(argv: readonly string[]): Values | 'help' | 'version' {
     if (values.version) return 'version'
     return values as Values
   } catch (error) {
-    throw new StartupError(`${errorText(error).split('. ')[0]}; --help lists the options`)
+    throw new StartupError(`${errorText(error).split(/\. |\n/)[0]}; --help lists the options`)
   }
 }
 
@@ -162,7 +163,7 @@ function interpret(values: Values): Options {
     dataDir: resolve(text('data-dir') ?? ''),
     httpPort: integer('http-port', 0, 65_535),
     httpsPort: integer('https-port', 0, 65_535),
-    rtspPort: integer('rtsp-port', 0, 65_535),
+    rtspPorts: text('rtsp-port') === undefined ? [554, 8554] : [integer('rtsp-port', 0, 65_535)],
     dashboardPort: integer('dashboard-port', 0, 65_535),
     bind,
     cameras: (values.camera ?? [OPTIONS.camera.fallback]).map(cameraSpec),

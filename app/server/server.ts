@@ -87,7 +87,7 @@ export class CameraServer {
       options.mediaHelper ?? join(this.programFolder, 'camera-media'),
       {
         address: options.bind,
-        port: options.rtspPort,
+        ports: options.rtspPorts,
         max_connections: options.rtspMaxConnections,
         realm: RTSP_REALM,
         basic: true,

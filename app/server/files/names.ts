@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join, parse } from 'node:path'
 
-const MAX_STEM = 120
+/** Leaves room for a suffix and an extension within the file system's 255 bytes. */
+const MAX_STEM_BYTES = 200
 
 /**
  * A safe name (no folder, no leading dot, only letters, digits, `.`, `_`, `-`) made of what a client sent, without its extension;
@@ -16,7 +17,8 @@ export function sanitiseStem(name: string): string | null {
     .replace(/\.{2,}/g, '_')
     .replace(/^[._-]+/, '')
     .replace(/[._-]+$/, '')
-  const short = [...clean].slice(0, MAX_STEM).join('')
+  let short = clean
+  while (Buffer.byteLength(short) > MAX_STEM_BYTES) short = [...short].slice(0, -1).join('')
   return short === '' ? null : short
 }
 

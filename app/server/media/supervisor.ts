@@ -15,7 +15,7 @@ import { errorText, StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { Connection } from './connection.ts'
 import { type HelperInput, type HelperPhase, nextPhase, restartDelay } from './machine.ts'
-import { HelperDown, type HelperInfo, type Methods, type Notifications } from './protocol.ts'
+import { HelperDown, HelperError, type HelperInfo, type Methods, type Notifications } from './protocol.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 const PING_EVERY_MS = 2000
@@ -26,7 +26,8 @@ const STABLE_AFTER_MS = 30_000
 
 export interface RtspOptions {
   readonly address: string
-  readonly port: number
+  /** In order of preference: the next one is tried where the one before may not be bound. */
+  readonly ports: readonly number[]
   readonly max_connections: number
   readonly realm: string
   readonly basic: boolean
@@ -47,7 +48,8 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
   private upSince = 0
   private timer: NodeJS.Timeout | undefined
   private helperInfo: HelperInfo | undefined
-  private port: number
+  /** As given by the helper at its first start; kept over its restarts. */
+  private port: number | undefined
 
   constructor(
     /** The helper's executable. */
@@ -57,7 +59,6 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     private readonly onPid: (pid: number | null) => void,
   ) {
     super()
-    this.port = rtsp.port
   }
 
   /** Resolves when the helper answers and listens; a port that is taken is a `StartupError`. */
@@ -82,7 +83,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
   }
 
   get rtspPort(): number {
-    return this.port
+    return this.port ?? 0
   }
 
   async call<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<Methods[M]['result']> {
@@ -129,7 +130,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       )
       this.connection = connection
       this.helperInfo = await connection.call('helper.info', {})
-      this.port = (await connection.call('rtsp.start', { ...this.rtsp, port: this.port })).port
+      this.port = await this.listen(connection)
     } catch (error) {
       this.connection?.end('start failed')
       await this.shutDown()
@@ -142,6 +143,20 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp_port: this.port }, 'helper is up')
     this.watch(this.connection)
     this.emit('up')
+  }
+
+  private async listen(connection: Connection): Promise<number> {
+    const { ports, ...options } = this.rtsp
+    const candidates = this.port === undefined ? ports : [this.port]
+    for (const [index, port] of candidates.entries()) {
+      try {
+        return (await connection.call('rtsp.start', { ...options, port })).port
+      } catch (error) {
+        const forbidden = error instanceof HelperError && error.data.errno === 'EACCES'
+        if (!forbidden || index === candidates.length - 1) throw error
+      }
+    }
+    throw new Error('no RTSP port to listen on')
   }
 
   /** Pings until the connection ends: a helper that hangs is as bad as one that is gone. */

@@ -1,0 +1,70 @@
+# `make` lists the targets.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+TS_SOURCES := $(shell find app/server app/web scripts -type f \( -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.html' -o -name '*.svg' \))
+C_SOURCES := $(shell find app/media -type f \( -name '*.c' -o -name '*.h' -o -name 'meson*' \))
+SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
+TAP := npx tap --disable-coverage --allow-incomplete-coverage
+tests = $(shell find test/$(1) -name '*.test.ts')
+
+.PHONY: help install run build test lint bench clean test-install test-unit test-integration test-c test-media test-web test-leak
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+
+run: install build ## install what is missing, build, start the server (ARGS="--http-port 9000" passes options)
+	@scripts/run.sh $(ARGS)
+
+install: ## install the packages that building and running need (apt, npm)
+	@scripts/install.sh build
+
+build: dist/camera-media dist/camera-server ## build dist/camera-server and dist/camera-media
+
+dist/camera-server: $(TS_SOURCES) package-lock.json | install
+	@npx tsx scripts/bundle.ts
+	@touch $@
+
+dist/camera-media: $(C_SOURCES) | install
+	@[ -d build/media ] || meson setup --buildtype=release build/media app/media >/dev/null
+	@ninja --quiet -C build/media
+	@mkdir -p dist
+	@cp build/media/camera-media $@.new && mv $@.new $@
+
+test: test-install build lint test-unit test-integration test-c test-media test-web test-leak ## everything that must hold
+
+test-install:
+	@scripts/install.sh test
+
+test-unit: ## pure logic
+	$(TAP) $(call tests,unit)
+
+test-integration: build ## the server through its interfaces, with the real helper
+	$(TAP) $(call tests,integration)
+
+test-c: ## the helper's own tests, under AddressSanitizer
+	@[ -d build/media-asan ] || meson setup -Db_sanitize=address,undefined -Db_lundef=false build/media-asan app/media >/dev/null
+	@ninja --quiet -C build/media-asan
+	@meson test -C build/media-asan --print-errorlogs
+
+test-media: build ## frames, latency, crashes and full disks, with real RTSP clients
+	$(TAP) --jobs=1 $(call tests,media)
+
+test-web: build ## the console in Chromium
+	$(TAP) --jobs=1 $(call tests,web)
+
+test-leak: build ## descriptors, threads and memory after many sessions
+	$(TAP) --jobs=1 $(call tests,leak)
+
+bench: build ## CPU time per unit, compared within the run
+	npx tsx test/bench/run.ts
+
+lint: ## types, lint and format of everything
+	npx tsc -p .
+	npx biome check --error-on-warnings .
+	clang-format --dry-run --Werror $(filter %.c %.h,$(C_SOURCES))
+	shellcheck $(SHELL_SCRIPTS)
+
+clean: ## remove what was built (not the data)
+	rm -rf build dist

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(
+  gcc libc6-dev make meson ninja-build pkg-config
+  libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev libgstrtspserver-1.0-dev libjson-glib-dev libturbojpeg0-dev
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav
+)
+test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2)
+
+packages=("${build_packages[@]}")
+case "${1:-build}" in
+  build) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  *) echo "usage: $0 build|test" >&2; exit 2 ;;
+esac
+
+node_major=$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/' || true)
+if [ "${node_major:-0}" -lt 20 ]; then
+  echo "Node 20 or newer is needed (found: $(node --version 2>/dev/null || echo none))" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  echo "Installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# npm leaves this file behind a complete install; it is older than the lock file after a change of that.
+if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+  echo "Installing Node packages"
+  npm ci --no-audit --no-fund --loglevel=error
+  touch node_modules/.package-lock.json
+fi

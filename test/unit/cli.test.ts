@@ -1,0 +1,56 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { helpText, type Options, parseOptions } from '../../app/server/cli.ts'
+
+function options(argv: string[], env: NodeJS.ProcessEnv = {}): Options {
+  const parsed = parseOptions(argv, env)
+  if (typeof parsed === 'string') throw new Error(parsed)
+  return parsed
+}
+
+t.test('defaults', async (t) => {
+  const { httpPort, httpsPort, rtspPorts, dashboardPort, bind, cameras } = options([])
+  t.same(
+    { httpPort, httpsPort, rtspPorts, dashboardPort, bind },
+    { httpPort: 8080, httpsPort: 8081, rtspPorts: [554, 8554], dashboardPort: 8082, bind: '0.0.0.0' },
+  )
+  t.same(cameras[0]?.mode, { width: 1280, height: 720, fps: 30 })
+})
+
+t.test('the command line wins over the environment, that over the file', async (t) => {
+  const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'camera.json')
+  writeFileSync(file, JSON.stringify({ 'http-port': 1, 'https-port': 2, 'rtsp-port': 3, camera: ['test', 'test:640x480@15'] }))
+  const parsed = options(['--config', file, '--http-port', '10'], { CAMERA_HTTP_PORT: '20', CAMERA_HTTPS_PORT: '30' })
+  t.same([parsed.httpPort, parsed.httpsPort, parsed.rtspPorts], [10, 30, [3]])
+  t.equal(parsed.cameras.length, 2)
+})
+
+t.test('every option is in the help', async (t) => {
+  for (const name of ['--config', '--data-dir', '--camera', '--admin-password-file', '--log-level', '--bind'])
+    t.match(helpText(), name)
+})
+
+for (const [argv, complaint] of [
+  [['--http-port', '70000'], /http-port.*70000/],
+  [['--http-port', '-1'], /http-port/],
+  [['--nonsense'], /nonsense/],
+  [['stray'], /stray/],
+  [['--camera', 'test:1281x720@30'], /even/],
+  [['--camera', 'v4l2:video0'], /absolute/],
+  [['--camera', 'rtsp://x'], /no camera/],
+  [['--log-level', 'loud'], /loud/],
+  [['--bind', 'host.name'], /no IP address/],
+  [['--config', '/does/not/exist'], /ENOENT/],
+  [['--http-port', '1', '--http-port', '2'], /more than once/],
+] as const) {
+  t.test(`${argv.join(' ')} is refused in one line`, async (t) => {
+    t.throws(() => parseOptions(argv, {}), { message: complaint })
+    try {
+      parseOptions(argv, {})
+    } catch (error) {
+      t.notMatch((error as Error).message, '\n')
+    }
+  })
+}
