@@ -1,0 +1,69 @@
+/** The public API, called as a script would. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { ADMIN_PASSWORD, type TestServer } from './server.ts'
+
+// A test looks at a field here and there of answers whose schemas are tested elsewhere.
+export type Json = { [key: string]: Json } & Json[] & string & number & boolean & null
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Json
+}
+
+export interface Api {
+  readonly token: string
+  get(path: string): Promise<Answer>
+  post(path: string, body?: unknown): Promise<Answer>
+  put(path: string, body?: unknown): Promise<Answer>
+  delete(path: string): Promise<Answer>
+  /** Bytes of an answer that is no JSON. */
+  bytes(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; bytes: Buffer }>
+}
+
+export async function call(url: string, method: string, headers: Record<string, string>, body?: unknown): Promise<Answer> {
+  const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+  const response = await fetch(url, {
+    method,
+    headers: { ...content, ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: (text === '' ? null : JSON.parse(text)) as Json }
+}
+
+/** Logs in and answers calls with the token. */
+export async function login(server: TestServer, username = 'admin', password = ADMIN_PASSWORD): Promise<Api> {
+  const answer = await call(`${server.base}/api/login`, 'POST', {}, { username, password })
+  if (answer.status !== 200) throw new Error(`login failed: ${JSON.stringify(answer.body)}`)
+  const token: string = answer.body.token as never
+  const authorization = { authorization: `Bearer ${token}` }
+  const at = (path: string) => `${server.base}${path}`
+  return {
+    token,
+    get: (path) => call(at(path), 'GET', authorization),
+    post: (path, body) => call(at(path), 'POST', authorization, body),
+    put: (path, body) => call(at(path), 'PUT', authorization, body),
+    delete: (path) => call(at(path), 'DELETE', authorization),
+    bytes: async (path, headers = {}) => {
+      const response = await fetch(at(path), { headers: { ...authorization, ...headers } })
+      return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
+    },
+  }
+}
+
+/** Asks until the answer satisfies; fails with the last answer when it takes too long. */
+export async function until<T>(
+  ask: () => Promise<T> | T,
+  good: (value: T) => boolean,
+  what: string,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const value = await ask()
+    if (good(value)) return value
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms; last: ${JSON.stringify(value)}`)
+    await delay(20)
+  }
+}

@@ -1,0 +1,90 @@
+/** Starts the built server for a test: free ports, a data folder of its own, and a clean end that is checked. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Test } from 'tap'
+
+export const ADMIN_PASSWORD = 'Correct-Horse-9'
+const ROOT = join(import.meta.dirname, '../..')
+const START_TIMEOUT_MS = 20_000
+
+export interface ServerOptions {
+  /** Further options of `camera-server`; they win over the defaults. */
+  readonly args?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  /** True: the factory password stays in force. */
+  readonly factory?: boolean
+  /** An existing data folder, for restarts; it is then not removed at the end. */
+  readonly dataDir?: string
+}
+
+export interface TestServer {
+  readonly ports: { readonly http: number; readonly https: number; readonly rtsp: number; readonly dashboard: number }
+  readonly base: string
+  readonly dataDir: string
+  readonly pid: number
+  /** What the server has logged so far, as lines of JSON. */
+  readonly log: string[]
+  /** SIGTERM; resolves to the exit status and how long it took. */
+  stop(): Promise<{ code: number | null; ms: number }>
+  /** SIGKILL to the server alone. */
+  kill(): Promise<void>
+}
+
+export async function startServer(t: Test, options: ServerOptions = {}): Promise<TestServer> {
+  const scratch = mkdtempSync(join(tmpdir(), 'camera-test-'))
+  const dataDir = options.dataDir ?? join(scratch, 'data')
+  const password = join(scratch, 'password')
+  writeFileSync(password, `${ADMIN_PASSWORD}\n`)
+  const ports = ['--http-port', '--https-port', '--rtsp-port', '--dashboard-port'].flatMap((name) => [name, '0'])
+  const login = options.factory ? [] : ['--admin-password-file', password]
+  const given = options.args ?? []
+  const defaults = [...ports, '--bind', '127.0.0.1', '--data-dir', dataDir, ...login]
+  const child = spawn(join(ROOT, 'dist/camera-server'), [...withoutOverridden(defaults, given), ...given], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  })
+  const log: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) await ended(child, 'SIGTERM')
+    rmSync(scratch, { recursive: true, force: true })
+  })
+  const ready = await readyLine(child, log)
+  return {
+    ports: ready,
+    base: `http://127.0.0.1:${ready.http}`,
+    dataDir,
+    pid: child.pid ?? 0,
+    log,
+    stop: () => ended(child, 'SIGTERM'),
+    kill: async () => void (await ended(child, 'SIGKILL')),
+  }
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }> {
+  const began = performance.now()
+  if (child.exitCode === null && child.signalCode === null) {
+    const exit = once(child, 'exit')
+    child.kill(signal)
+    await exit
+  }
+  return { code: child.exitCode, ms: performance.now() - began }
+}
+
+async function readyLine(child: ChildProcess, log: string[]): Promise<TestServer['ports']> {
+  if (!child.stdout) throw new Error('no standard output')
+  const lines = createInterface({ input: child.stdout })
+  const first = await Promise.race([
+    once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server exited with ${code}:\n${log.join('\n')}`))),
+  ])
+  return JSON.parse(String(first[0])) as TestServer['ports']
+}
+
+function withoutOverridden(defaults: string[], given: readonly string[]): string[] {
+  return defaults.filter((_, i) => !given.includes(defaults[i % 2 === 0 ? i : i - 1] ?? ''))
+}
