@@ -9,16 +9,16 @@ import { FileStream } from './file-stream.ts'
 import { parseRange } from './range.ts'
 import type { FileReply } from './route.ts'
 
-export async function sendFile(exchange: Exchange, reply: FileReply): Promise<void> {
+export async function sendFile(exchange: Exchange, reply: FileReply, stallMs: number): Promise<void> {
   const file = await openFile(reply.path)
   try {
-    await answer(exchange, reply, file)
+    await answer(exchange, reply, file, stallMs)
   } finally {
     await file.close()
   }
 }
 
-async function answer(exchange: Exchange, reply: FileReply, file: FileHandle): Promise<void> {
+async function answer(exchange: Exchange, reply: FileReply, file: FileHandle, stallMs: number): Promise<void> {
   const stat = await file.stat({ bigint: true })
   if (!stat.isFile()) throw missing()
   const size = Number(stat.size)
@@ -46,10 +46,10 @@ async function answer(exchange: Exchange, reply: FileReply, file: FileHandle): P
   }
   if (range === 'whole') {
     if (size === 0) return exchange.send(200, headers, '')
-    return new FileStream(exchange, file, 0, size).send(200, headers)
+    return new FileStream(exchange, file, 0, size, stallMs).send(200, headers)
   }
   headers['Content-Range'] = `bytes ${range.start}-${range.end}/${size}`
-  return new FileStream(exchange, file, range.start, range.end - range.start + 1).send(206, headers)
+  return new FileStream(exchange, file, range.start, range.end - range.start + 1, stallMs).send(206, headers)
 }
 
 function wanted({ conditions }: Exchange, validators: Validators, size: number): ReturnType<typeof parseRange> {

@@ -7,6 +7,8 @@ import { ApiError } from '../errors.ts'
 import type { Exchange, Headers } from './exchange.ts'
 
 const CHUNK = 256 * 1024
+/** uWS gives up on a client after some ten seconds without an event; a client on a slow link frees its buffer more seldom. */
+const RETRY_MS = 4000
 /** Chunks kept for the next client. */
 const SPARE = 8
 const spare: Buffer[] = []
@@ -21,8 +23,11 @@ export class FileStream {
   #pending: Uint8Array = new Uint8Array(0)
   #pendingAt = 0
   #wake: (() => void) | null = null
+  #progressAt = 0
+  readonly #stallMs: number
 
-  constructor(exchange: Exchange, file: FileHandle, start: number, length: number) {
+  constructor(exchange: Exchange, file: FileHandle, start: number, length: number, stallMs: number) {
+    this.#stallMs = stallMs
     this.#exchange = exchange
     this.#file = file
     this.#position = start
@@ -55,10 +60,7 @@ export class FileStream {
           this.#pendingAt = res.getWriteOffset()
           this.#offer()
         })
-        if (this.#pending.length > 0)
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve
-          })
+        if (this.#pending.length > 0) await this.#taken()
         if (this.#exchange.gone) return
       }
       this.#exchange.complete()
@@ -67,13 +69,44 @@ export class FileStream {
     }
   }
 
+  /** Until the kernel has taken the chunk, or the client has gone. */
+  async #taken(): Promise<void> {
+    this.#progressAt = performance.now()
+    const timer = setInterval(() => this.#retry(), Math.min(RETRY_MS, this.#stallMs / 2))
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    clearInterval(timer)
+  }
+
   #writable(offset: number): boolean {
     if (this.#pending.length === 0) return true
-    this.#pending = this.#pending.subarray(offset - this.#pendingAt)
-    this.#pendingAt = offset
+    this.#progressAt = performance.now()
+    this.#advance(offset)
     this.#offer()
     if (this.#pending.length > 0) return false
     this.#resume()
+    return true
+  }
+
+  /** The kernel may take a little long before it calls itself writable, and asking keeps the connection alive. */
+  #retry(): void {
+    const { res, gone } = this.#exchange
+    if (gone || this.#pending.length === 0) return
+    res.cork(() => this.#offer())
+    if (this.#pending.length > 0 && !this.#advance(res.getWriteOffset())) {
+      if (performance.now() - this.#progressAt >= this.#stallMs) this.#exchange.abandon()
+      return
+    }
+    this.#progressAt = performance.now()
+    if (this.#pending.length === 0) this.#resume()
+  }
+
+  /** True where something was taken since the last look. */
+  #advance(offset: number): boolean {
+    if (offset === this.#pendingAt) return false
+    this.#pending = this.#pending.subarray(offset - this.#pendingAt)
+    this.#pendingAt = offset
     return true
   }
 

@@ -10,6 +10,8 @@ export interface HttpLimits {
   readonly jsonDepth: number
   /** Answers longer than this are compressed for clients that accept it. */
   readonly compressAbove: number
+  /** A download of which the client takes nothing for this long is broken off. */
+  readonly stallMs: number
   /** What `stop` grants to answers under way. */
   readonly stopMs: number
   /** WebSocket connections at the same time. */
@@ -27,6 +29,7 @@ export const DEFAULT_LIMITS: HttpLimits = {
   bodiesAtOnce: 128,
   jsonDepth: 32,
   compressAbove: 4096,
+  stallMs: 60_000,
   stopMs: 2000,
   sockets: 200,
   socketMessageBytes: 64 * 1024,

@@ -240,7 +240,7 @@ export class Pipeline {
 
   #reply(exchange: Exchange, value: unknown): Promise<void> | undefined {
     if (exchange.gone) return
-    return sendReply(exchange, value, this.#options.now(), this.#options.limits.compressAbove)
+    return sendReply(exchange, value, this.#options.now(), this.#options.limits)
   }
 
   #fail(exchange: Exchange, thrown: unknown): void {

@@ -4,6 +4,7 @@ import { compressNow, isText, pickCoding } from './encoding.ts'
 import { errorBody, rateLimitBody, successBody } from './envelope.ts'
 import type { Exchange, Headers } from './exchange.ts'
 import { sendFile } from './file-reply.ts'
+import type { HttpLimits } from './limits.ts'
 import type { RateDecision } from './rate-limit.ts'
 import { BytesReply, FileReply, JsonReply } from './route.ts'
 
@@ -11,18 +12,18 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const JSON_HEADERS: Headers = Object.freeze({ 'Content-Type': JSON_TYPE })
 
 /** Returns a promise only where something has to be waited for. */
-export function sendReply(exchange: Exchange, value: unknown, now: number, compressAbove: number): Promise<void> | undefined {
-  if (value instanceof FileReply) return sendFile(exchange, value)
+export function sendReply(exchange: Exchange, value: unknown, now: number, limits: HttpLimits): Promise<void> | undefined {
+  if (value instanceof FileReply) return sendFile(exchange, value, limits.stallMs)
   if (value instanceof BytesReply) {
     const headers = { 'Content-Type': value.type, ...value.headers }
-    if (isText(value.type)) return sendText(exchange, headers, value.bytes, compressAbove)
+    if (isText(value.type)) return sendText(exchange, headers, value.bytes, limits.compressAbove)
     exchange.send(200, headers, value.bytes)
     return undefined
   }
   const own = value instanceof JsonReply ? value : null
   const json = JSON.stringify(own === null ? value : own.value) ?? '{"success":true}'
   const body = successBody(json, exchange.versioned, now)
-  return sendText(exchange, own === null ? JSON_HEADERS : { ...JSON_HEADERS, ...own.headers }, body, compressAbove)
+  return sendText(exchange, own === null ? JSON_HEADERS : { ...JSON_HEADERS, ...own.headers }, body, limits.compressAbove)
 }
 
 function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Array, above: number): Promise<void> | undefined {

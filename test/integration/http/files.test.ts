@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdir, readlink, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -110,6 +111,25 @@ t.test('a slow reader costs little memory and stalls nobody; its file is closed 
   for (const socket of slow) socket.destroy()
   await until(async () => (await openFiles(directory)) === 0)
   t.equal(server.load.requests, 0)
+})
+
+t.test('a download that is not read is broken off in the end, one that is read slowly is not', async (t) => {
+  const directory = await folder(t)
+  await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
+  const { client, server } = await serve(t, { directory, limits: { stallMs: 40 } })
+  const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
+  const stalled = await client.socket(request)
+  stalled.once('data', () => stalled.pause())
+  await until(() => server.load.requests === 1)
+  await until(() => server.load.requests === 0)
+  t.equal(await openFiles(directory), 0)
+  const slow = await client.socket(`${request.slice(0, -2)}Connection: close\r\n\r\n`)
+  slow.on('data', () => {
+    slow.pause()
+    setImmediate(() => slow.resume())
+  })
+  await once(slow, 'close')
+  t.ok(slow.bytesRead > 32 * 1024 * 1024)
 })
 
 t.test('a file cut short while it is served breaks the connection', async (t) => {
