@@ -82,7 +82,7 @@ export interface BinaryResponse {
 
 export interface Route {
   readonly method: Method
-  /** As in OpenAPI: `/api/recordings/{id}`. `{name}` matches one segment. */
+  /** As in OpenAPI: `/api/recordings/{id}`. `{name}` matches one segment, `{name+}` at the end all that is left. */
   readonly path: string
   readonly access: Access
   readonly rate: RateClass
