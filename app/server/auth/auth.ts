@@ -16,6 +16,9 @@ export const FACTORY_USERNAME = 'admin'
 /** Documented in the README; good for nothing but the first login and its own change. */
 export const FACTORY_PASSWORD = 'admin'
 
+/** Compared with when the account does not exist, so that the answer takes the same time. */
+const NOBODYS_HASH = '$2y$12$bYkiCvve/Q2.nyC480LrEetiaY1Ljy4btZtk.5lD1n.V83mpCmfH.'
+
 const BASIC_CACHE_MS = 60_000
 const BASIC_CACHE_SIZE = 1000
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -38,8 +41,6 @@ export interface Login {
 interface Opened {
   readonly users: Users
   readonly sessions: Sessions
-  /** Compared with when the account does not exist, so that the answer takes the same time. */
-  readonly dummyHash: string
 }
 
 export class Auth implements Component {
@@ -61,7 +62,7 @@ export class Auth implements Component {
     const { keyFolder, adminPassword } = this.options
     const users = new Users(this.store, loadOrCreateKey(`${keyFolder}/seal.key`, 32))
     const sessions = new Sessions(this.store, loadOrCreateKey(`${keyFolder}/token.key`, 32), this.now)
-    this.opened = { users, sessions, dummyHash: await this.hasher.hash(randomBytes(16).toString('hex')) }
+    this.opened = { users, sessions }
     if (!users.empty) return
     const password = adminPassword ?? FACTORY_PASSWORD
     if (adminPassword !== undefined) checkPasswordRules(adminPassword, 'admin-password-file')
@@ -151,7 +152,7 @@ export class Auth implements Component {
 
   private async checkPassword(username: string, password: string): Promise<UserRecord | null> {
     const user = this.parts.users.get(username)
-    const good = await this.hasher.verify(password, user?.password_hash ?? this.parts.dummyHash)
+    const good = await this.hasher.verify(password, user?.password_hash ?? NOBODYS_HASH)
     // Read again: the account may have changed while bcrypt ran.
     const now = user && this.parts.users.get(username)
     return good && now?.password_hash === user?.password_hash ? (now ?? null) : null

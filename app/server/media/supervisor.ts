@@ -152,8 +152,9 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       try {
         return (await connection.call('rtsp.start', { ...options, port })).port
       } catch (error) {
-        const forbidden = error instanceof HelperError && error.data.errno === 'EACCES'
-        if (!forbidden || index === candidates.length - 1) throw error
+        const errno = error instanceof HelperError ? error.data.errno : undefined
+        if (errno === 'EACCES' && index < candidates.length - 1) continue
+        throw new Error(`cannot listen on ${options.address}:${port} (rtsp): ${errorText(error)}`)
       }
     }
     throw new Error('no RTSP port to listen on')

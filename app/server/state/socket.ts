@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { sameOrigin } from '../auth/index.ts'
 import { type Bus, EVENT_CATEGORIES, type EventCategory, type ServerEvent } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText, InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
@@ -84,6 +85,10 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
 
   async onUpgrade(source: CredentialSource): Promise<Client> {
     const caller = await this.auth.authenticate(source)
+    // Browsers let any page open a WebSocket, and send the cookie along.
+    if (caller?.via === 'cookie' && !sameOrigin(source.origin, source.host)) {
+      throw new PermissionDenied('a session cookie is only accepted from the same origin')
+    }
     if (caller) checkCaller(caller)
     return new Client(caller)
   }

@@ -125,7 +125,11 @@ t.test('accounts, sessions and keys outlive a restart; secrets lie nowhere in th
   for (const secret of [PASSWORD, ha1, token]) t.notOk(database.includes(secret))
   const again = await open(t, { folder, adminPassword: 'Another-Pass-1' })
   t.match(await again.auth.authenticate(source({ token })), { username: 'admin' })
-  await t.rejects(again.auth.login('admin', 'Another-Pass-1', '::1', false), { code: 'INVALID_CREDENTIALS' }, 'the file counts at the first start only')
+  await t.rejects(
+    again.auth.login('admin', 'Another-Pass-1', '::1', false),
+    { code: 'INVALID_CREDENTIALS' },
+    'the file counts at the first start only',
+  )
 })
 
 t.test('Basic costs no bcrypt round per request', async (t) => {
