@@ -3,7 +3,11 @@
 CamSource *cam_source_open(const CamSourceSetup *setup)
 {
     switch (setup->spec->type) {
-    default:
+    case CAM_SOURCE_V4L2:
+        return cam_source_v4l2_new(setup);
+    case CAM_SOURCE_FILE:
+        return cam_source_file_new(setup);
+    case CAM_SOURCE_TEST:
         break;
     }
     return cam_source_test_new(setup);
