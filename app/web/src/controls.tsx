@@ -39,10 +39,10 @@ export function PictureControls({ device }: { device: Device }) {
         />
         <Choice
           id="fps"
-          label="Frames per second"
+          label="Frame rate"
           value={fps ?? 0}
           options={RATES}
-          text={String}
+          text={(rate) => `${rate} fps`}
           disabled={!online || recording || fps === undefined}
           version={refusals}
           onValue={(value) => set({ fps: value })}

@@ -26,21 +26,22 @@ export function RecordingRow({ recording, controlling, onPlay, onDelete }: Props
         <PlayIcon />
       </button>
       <div class="what">
-        <strong title={filename}>{when}</strong>
-        <span class="muted small">
+        <span>
+          <strong title={filename}>{when}</strong>
+          {state === 'recording' && <span class="state busy">Recording</span>}
+          {state === 'defect' && <span class="state bad">Defect</span>}
+        </span>
+        <span class="facts-line muted small">
           {state === 'recording' ? (
             <Growing since={timestampStartMs} />
           ) : (
-            <>
-              <span class="duration">{formatDuration(durationMs)}</span> · <span class="size">{formatBytes(size)}</span>
-            </>
+            <span class="duration">{formatDuration(durationMs)}</span>
           )}
-          {` · ${formatResolution(resolution)} · ${fps} fps`}
+          {state !== 'recording' && <span class="size">{formatBytes(size)}</span>}
+          <span>{formatResolution(resolution)}</span>
+          <span>{fps} fps</span>
         </span>
       </div>
-      {state !== 'ready' && (
-        <span class={`state ${state === 'defect' ? 'bad' : 'busy'}`}>{state === 'defect' ? 'Defect' : 'Recording'}</span>
-      )}
       <div class="actions">
         {state !== 'recording' && (
           <a
