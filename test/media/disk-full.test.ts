@@ -1,0 +1,82 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmdirSync, truncateSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { type Json, login, until } from '../support/api.ts'
+import { gaps, readFrameNumbers } from '../support/frames.ts'
+import { RtspClient } from '../support/rtsp-client.ts'
+import { startServer } from '../support/server.ts'
+
+const MB = 1024 * 1024
+
+t.test('a disk that fills up ends the recording cleanly and breaks nothing else', async (t) => {
+  const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1400m', 'tmpfs', disk])
+  // Tear-downs run last first: this one after the server's.
+  t.teardown(() => {
+    execFileSync('umount', [disk])
+    rmdirSync(disk)
+  })
+  const server = await startServer(t, { dataDir: join(disk, 'data') })
+  t.teardown(() => server.stop())
+  const api = await login(server)
+  const viewer = await RtspClient.play(server)
+  t.teardown(() => viewer.close())
+  const socket = new WebSocket(`ws://127.0.0.1:${server.ports.http}/api/v1?token=${api.token}`)
+  const events: Json[] = []
+  socket.on('message', (data) => events.push(JSON.parse(String(data)) as Json))
+  t.teardown(() => socket.terminate())
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ subscribe: ['recording', 'alert'] }))
+
+  t.match(await api.post('/api/recording/start', { filename: 'last', duration: 60 }), { status: 200 })
+  await until(
+    () => api.get('/api/recording/status'),
+    ({ body }) => Number(body.duration) >= 2,
+    'two seconds of recording',
+  )
+  // Somebody else takes all that is left, to the last byte.
+  const hog = join(disk, 'hog')
+  t.match(spawnSync('dd', ['if=/dev/zero', `of=${hog}`, 'bs=1M'], { encoding: 'utf8' }).stderr, /No space left on device/)
+
+  const status = await until(
+    () => api.get('/api/recording/status'),
+    ({ body }) => !body.recording,
+    'the end of the recording',
+  )
+  t.match(status.body, { state: 'stopped', last_end: { reason: 'disk_full' } })
+  const named = (type: string) => events.find(({ event }) => String(event?.type) === type)?.event
+  t.match(await until(() => named('stopped'), Boolean, 'the event'), {
+    category: 'recording',
+    data: { reason: 'disk_full', state: 'ready' },
+  })
+  t.match(await until(() => named('storage_full'), Boolean, 'the alert'), { category: 'alert' })
+
+  const packets = viewer.packets
+  await viewer.gotPackets(packets + 60)
+  t.equal(viewer.lost, 0, 'the viewer goes on')
+  t.equal((await api.bytes('/image')).status, 200)
+  t.match(await api.post('/api/recording/start', {}), { status: 503, body: { error: { code: 'INSUFFICIENT_STORAGE' } } })
+  t.match(await api.post('/snapshot'), { status: 503, body: { error: { code: 'INSUFFICIENT_STORAGE' } } })
+  t.match((await api.get('/health')).body, { status: 'degraded', checks: { storage: 'warning' } })
+
+  truncateSync(hog, 10 * MB)
+  const list = await until(
+    () => api.get('/api/recordings'),
+    ({ body }) => String(body.recordings?.[0]?.state) === 'ready',
+    'the catalogue entry',
+  )
+  const entry = list.body.recordings?.[0]
+  const numbers = await readFrameNumbers({ input: join(server.dataDir, String(entry?.path).replace('/media/data', 'media')) })
+  t.same(gaps(numbers), [], 'what was written plays')
+  t.ok(numbers.length >= 30)
+  t.match(await api.post('/api/recording/start', { duration: 1 }), { status: 200 }, 'with space again, recording works again')
+  await until(
+    () => api.get('/api/recordings?state=ready'),
+    ({ body }) => Number(body.total) === 2,
+    'the new recording',
+  )
+})
