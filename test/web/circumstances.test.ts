@@ -4,6 +4,7 @@ import t from 'tap'
 import { until } from '../support/api.ts'
 import { ADMIN_PASSWORD, startServer } from '../support/server.ts'
 import { openPage, sideways, signIn, startBrowser } from './browser.ts'
+import { layWire } from './wire.ts'
 
 t.test('the status dashboard', async (t) => {
   const server = await startServer(t)
@@ -24,18 +25,28 @@ t.test('the status dashboard', async (t) => {
   t.same(complaints, [])
 })
 
-t.test('a lost server is said so, and found again', async (t) => {
+t.test('a lost connection is said so, and found again', async (t) => {
   const server = await startServer(t)
+  const wire = await layWire(t, server.ports.http)
   const { page } = await openPage(await startBrowser(t))
-  await signIn(page, server.base, 'admin', ADMIN_PASSWORD)
+  const record = page.getByRole('button', { name: 'Start recording' })
+  await signIn(page, wire.base, 'admin', ADMIN_PASSWORD)
   await page.locator('.live.live').waitFor()
-  await page.getByRole('button', { name: 'Start recording' }).waitFor()
-  await server.stop()
+  await until(
+    () => record.isEnabled(),
+    (enabled) => enabled,
+    'the socket',
+  )
+  wire.cut()
   await page.getByText('No connection').waitFor()
-  t.ok(await page.getByRole('button', { name: 'Start recording' }).isDisabled())
-  await startServer(t, { dataDir: server.dataDir, args: ['--http-port', String(server.ports.http)] })
+  t.ok(await record.isDisabled())
+  wire.mend()
   await page.locator('.live.live').waitFor()
-  await until(() => page.getByRole('button', { name: 'Start recording' }).isEnabled(), Boolean, 'the socket is back')
+  await until(
+    () => record.isEnabled(),
+    (enabled) => enabled,
+    'the socket is back',
+  )
 })
 
 t.test('without a camera the page says so', async (t) => {
