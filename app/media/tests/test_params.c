@@ -1,0 +1,182 @@
+#include "params.h"
+
+#include <string.h>
+
+static JsonNode *parse(const char *text)
+{
+    GError *error = NULL;
+    JsonNode *node = json_from_string(text, &error);
+
+    g_assert_no_error(error);
+    return node;
+}
+
+/* The field that reading TEXT with READ finds at fault, "" for none. */
+static char *fault_of(const char *text, void (*read)(CamParams *params))
+{
+    static const char *const names[] = {"id",     "source", "mode", "controls", "streams",
+                                        "encode", "path",   "flag", NULL};
+    JsonNode *node = parse(text);
+    CamParamFault fault = {0};
+    CamParams params = cam_params_open(json_node_get_object(node), "", names, &fault);
+    char *field;
+
+    read(&params);
+    field = g_strdup(fault.field ? fault.field : "");
+    g_assert_cmpint(fault.field != NULL, ==, fault.message != NULL);
+    cam_param_fault_clear(&fault);
+    json_node_unref(node);
+    return field;
+}
+
+static void check(void (*read)(CamParams *params), const char *text, const char *expected)
+{
+    g_autofree char *field = fault_of(text, read);
+
+    g_assert_cmpstr(field, ==, expected);
+}
+
+static void read_id(CamParams *params)
+{
+    cam_params_int(params, "id", 0, 100);
+}
+
+static void read_path(CamParams *params)
+{
+    cam_params_string(params, "path", 8);
+}
+
+static void read_flag(CamParams *params)
+{
+    cam_params_bool(params, "flag");
+}
+
+static void read_mode(CamParams *params)
+{
+    cam_params_mode(params, "mode");
+}
+
+static void read_source(CamParams *params)
+{
+    CamSourceSpec spec = cam_params_source(params, "source");
+
+    cam_source_spec_clear(&spec);
+}
+
+static void read_controls(CamParams *params)
+{
+    cam_params_controls(params, "controls");
+}
+
+static void read_streams(CamParams *params)
+{
+    CamStreamConfig streams[CAM_MAX_STREAMS];
+
+    cam_params_streams(params, "streams", streams);
+}
+
+static void read_encode(CamParams *params)
+{
+    cam_params_encode(params, "encode");
+}
+
+static void test_scalars(void)
+{
+    check(read_id, "{\"id\": 5}", "");
+    check(read_id, "{}", "id");
+    check(read_id, "{\"id\": 101}", "id");
+    check(read_id, "{\"id\": -1}", "id");
+    check(read_id, "{\"id\": 5.5}", "id");
+    check(read_id, "{\"id\": \"5\"}", "id");
+    check(read_id, "{\"id\": null}", "id");
+    check(read_id, "{\"id\": [5]}", "id");
+    check(read_id, "{\"id\": 5, \"idd\": 5}", "idd");
+    check(read_path, "{\"path\": \"/a\"}", "");
+    check(read_path, "{\"path\": \"\"}", "path");
+    check(read_path, "{\"path\": \"123456789\"}", "path");
+    check(read_path, "{\"path\": 1}", "path");
+    check(read_flag, "{\"flag\": true}", "");
+    check(read_flag, "{\"flag\": 1}", "flag");
+}
+
+static void test_mode(void)
+{
+    check(read_mode, "{\"mode\": {\"width\": 1280, \"height\": 720, \"fps\": 30}}", "");
+    check(read_mode, "{\"mode\": {\"width\": 1281, \"height\": 720, \"fps\": 30}}", "mode.width");
+    check(read_mode, "{\"mode\": {\"width\": 1280, \"height\": 4322, \"fps\": 30}}", "mode.height");
+    check(read_mode, "{\"mode\": {\"width\": 1280, \"height\": 720, \"fps\": 0}}", "mode.fps");
+    check(read_mode, "{\"mode\": {\"width\": 1280, \"height\": 720}}", "mode.fps");
+    check(read_mode, "{\"mode\": {\"width\": 64, \"height\": 64, \"fps\": 1, \"x\": 1}}", "mode.x");
+    check(read_mode, "{\"mode\": []}", "mode");
+}
+
+static void test_source(void)
+{
+    check(read_source, "{\"source\": {\"type\": \"test\"}}", "");
+    check(read_source, "{\"source\": {\"type\": \"v4l2\", \"device\": \"/dev/video0\"}}", "");
+    check(read_source, "{\"source\": {\"type\": \"file\", \"path\": \"/a\"}}", "");
+    check(read_source, "{\"source\": {\"type\": \"file\", \"path\": \"a\"}}", "source.path");
+    check(read_source, "{\"source\": {\"type\": \"file\"}}", "source.path");
+    check(read_source, "{\"source\": {\"type\": \"test\", \"path\": \"/a\"}}", "source.path");
+    check(read_source, "{\"source\": {\"type\": \"v4l2\", \"path\": \"/a\"}}", "source.path");
+    check(read_source, "{\"source\": {\"type\": \"rtsp\"}}", "source.type");
+    check(read_source, "{\"source\": {}}", "source.type");
+}
+
+static void test_composites(void)
+{
+    check(read_controls, "{\"controls\": {\"brightness\": 1, \"contrast\": 2, \"saturation\": 3}}",
+          "");
+    check(read_controls,
+          "{\"controls\": {\"brightness\": 1, \"contrast\": 200, \"saturation\": 3}}",
+          "controls.contrast");
+    check(read_encode,
+          "{\"encode\": {\"width\": 64, \"height\": 64, \"fps\": 5, \"bitrate_kbps\": 64}}", "");
+    check(read_encode,
+          "{\"encode\": {\"width\": 64, \"height\": 64, \"fps\": 5, \"bitrate_kbps\": 63}}",
+          "encode.bitrate_kbps");
+}
+
+#define STREAM(name)                                                                               \
+    "{\"name\": \"" name "\", \"width\": 64, \"height\": 64, \"fps\": 5, \"bitrate_kbps\": 64, "   \
+    "\"gop\": 5}"
+
+static void test_streams(void)
+{
+    check(read_streams, "{\"streams\": [" STREAM("a") "," STREAM("b-1_") "]}", "");
+    check(read_streams, "{\"streams\": [" STREAM("a") "," STREAM("a") "]}", "streams[1].name");
+    check(read_streams, "{\"streams\": [" STREAM("a/b") "]}", "streams[0].name");
+    check(read_streams, "{\"streams\": [" STREAM("A") "]}", "streams[0].name");
+    check(read_streams, "{\"streams\": [" STREAM("") "]}", "streams[0].name");
+    check(read_streams, "{\"streams\": [" STREAM("abcdefghijabcdefghijabcdefghijabc") "]}",
+          "streams[0].name");
+    check(read_streams, "{\"streams\": [1]}", "streams[0]");
+    check(read_streams, "{\"streams\": []}", "streams");
+    check(read_streams, "{\"streams\": [1, 2, 3, 4, 5]}", "streams");
+}
+
+static void test_absent_params(void)
+{
+    static const char *const names[] = {"id", NULL};
+    CamParamFault fault = {0};
+    CamParams params = cam_params_open(NULL, "", names, &fault);
+
+    g_assert_null(fault.field);
+    g_assert_cmpint(cam_params_int_or(&params, "id", 0, 5, 3), ==, 3);
+    g_assert_null(fault.field);
+    cam_params_int(&params, "id", 0, 5);
+    g_assert_cmpstr(fault.field, ==, "id");
+    cam_param_fault_clear(&fault);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/params/scalars", test_scalars);
+    g_test_add_func("/params/mode", test_mode);
+    g_test_add_func("/params/source", test_source);
+    g_test_add_func("/params/composites", test_composites);
+    g_test_add_func("/params/streams", test_streams);
+    g_test_add_func("/params/absent", test_absent_params);
+    return g_test_run();
+}
