@@ -15,6 +15,12 @@ t.test('the first minute of a new user', async (t) => {
   const button = (name: string | RegExp) => page.getByRole('button', { name })
   const list = page.locator('li.row')
 
+  await t.test('the browser is not made to open its own password dialog', async (t) => {
+    const byScript = await fetch(`${base}/api/status`, { headers: { 'X-Requested-With': 'XMLHttpRequest' } })
+    t.equal(byScript.status, 401)
+    t.equal(byScript.headers.get('WWW-Authenticate'), null, 'a Basic challenge would hang the console in that dialog')
+  })
+
   await t.test('a wrong password is refused in words', async (t) => {
     await signIn(page, base, 'admin', 'wrong')
     await page.getByRole('alert').getByText('The username or the password is wrong').waitFor()
