@@ -31,7 +31,7 @@ export function RecordingRow({ recording, controlling, onPlay, onDelete }: Props
           {state === 'recording' && <span class="state busy">Recording</span>}
           {state === 'defect' && <span class="state bad">Defect</span>}
         </span>
-        <span class="facts-line muted small">
+        <span class="muted small">
           {state === 'recording' ? (
             <Growing since={timestampStartMs} />
           ) : (
@@ -39,7 +39,7 @@ export function RecordingRow({ recording, controlling, onPlay, onDelete }: Props
           )}
           {state !== 'recording' && <span class="size">{formatBytes(size)}</span>}
           <span>{formatResolution(resolution)}</span>
-          <span>{fps} fps</span>
+          <span class="rate">{fps} fps</span>
         </span>
       </div>
       <div class="actions">
