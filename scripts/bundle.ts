@@ -7,6 +7,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import { build, type Plugin } from 'esbuild'
+import { buildWeb } from './build-web.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -106,6 +107,7 @@ exec node "$(dirname "$(readlink -f "$0")")/camera-server.cjs" "$@"
 rmSync(ADDONS, { recursive: true, force: true })
 mkdirSync(ADDONS, { recursive: true })
 for (const [name, file] of Object.entries(addonFiles())) copyFileSync(file, join(ADDONS, name))
+await buildWeb()
 await buildServer()
 writeFileSync(join(DIST, 'camera-server'), LAUNCHER)
 chmodSync(join(DIST, 'camera-server'), 0o755)

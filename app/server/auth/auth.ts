@@ -1,9 +1,9 @@
 /** Who may come in: login, tokens, Basic, cookies, and the change of passwords. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Bus } from '../bus.ts'
+import type { Caller, CredentialSource } from '../caller.ts'
 import type { Component } from '../component.ts'
 import { InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
-import type { Caller, CredentialSource } from '../http/route.ts'
 import type { Logger } from '../log.ts'
 import { loadOrCreateKey } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'

@@ -1,6 +1,6 @@
 /** The accounts: who may come in, with which role and over which protocols. */
 import { createHash } from 'node:crypto'
-import type { Role } from '../http/route.ts'
+import type { Role } from '../caller.ts'
 import type { Store, Table } from '../store/index.ts'
 import { seal, unseal } from './sealed.ts'
 

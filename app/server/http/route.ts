@@ -4,11 +4,10 @@
  * an `ApiError`; it never sees the HTTP library.
  */
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { type Caller, type CredentialSource, ROLES, type Role } from '../caller.ts'
 import type { ErrorCode } from '../errors.ts'
 
-/** In rising order: each role may do all that the ones before it may. */
-export const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
-export type Role = (typeof ROLES)[number]
+export { type Caller, type CredentialSource, ROLES, type Role }
 
 /** `public` needs no credentials. */
 export type Access = Role | 'public'
@@ -17,18 +16,6 @@ export type Access = Role | 'public'
 export type RateClass = 'image' | 'file' | 'api' | 'upload'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-
-/** Who asks, as the authenticator has established. */
-export interface Caller {
-  readonly username: string
-  readonly role: Role
-  /** How the credentials came. A cookie is only believed for writes from the same origin. */
-  readonly via: 'bearer' | 'basic' | 'cookie' | 'query'
-  /** The session behind a token; absent for Basic. */
-  readonly sessionId?: string
-  /** The factory password is still in force: only routes with `beforePasswordChange` answer. */
-  readonly mustChangePassword: boolean
-}
 
 export interface HandlerInput<P, Q, B> {
   readonly params: P
@@ -44,7 +31,7 @@ export interface HandlerInput<P, Q, B> {
   readonly signal: AbortSignal
 }
 
-/** A JSON answer with a status or headers of its own. */
+/** A JSON answer with headers of its own. */
 export class JsonReply {
   constructor(
     readonly value: unknown,
@@ -123,20 +110,6 @@ export function route<
 
 export function roleAllows(role: Role, needed: Access): boolean {
   return needed === 'public' || ROLES.indexOf(role) >= ROLES.indexOf(needed)
-}
-
-/** What the HTTP layer hands to the authenticator: everything that may carry credentials. */
-export interface CredentialSource {
-  readonly method: string
-  readonly url: string
-  readonly authorization: string
-  readonly cookie: string
-  readonly origin: string
-  readonly host: string
-  /** `token=` of the query. */
-  readonly token: string
-  readonly address: string
-  readonly secure: boolean
 }
 
 /** Null: no credentials at all. Throws `InvalidCredentials` for wrong ones. */

@@ -228,9 +228,9 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     if (!child.stderr) return
     createInterface({ input: child.stderr }).on('line', (line) => {
       try {
-        const { level, msg, ...rest } = JSON.parse(line) as { level: string; msg: string }
+        const { level, msg, component: part, ...rest } = JSON.parse(line) as { level: string; msg: string; component: string }
         const write = level === 'error' || level === 'warn' || level === 'debug' ? this.log[level] : this.log.info
-        write.call(this.log, rest, msg)
+        write.call(this.log, { part, ...rest }, msg)
       } catch {
         this.log.warn({ line: line.slice(0, 500) }, 'helper output')
       }

@@ -31,15 +31,17 @@ export function diskSpace(path: string): DiskSpace {
 export class SystemReader {
   private lastCpu: { busy: number; total: number } | undefined
   private lastUsage: number | null = null
+  private sampledAt = Number.NEGATIVE_INFINITY
 
   constructor(
     private readonly root = '/',
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    // So that the first real question has something to compare with.
+    this.cpuUsagePercent()
+  }
 
-  private sampledAt = Number.NEGATIVE_INFINITY
-
-  /** Percent of all cores since the last reading (at most once a second); null at the first. */
+  /** Percent of all cores since the last reading, renewed at most once a second; null where the kernel does not tell. */
   cpuUsagePercent(): number | null {
     if (this.now() - this.sampledAt < 1000) return this.lastUsage
     const line = this.read('proc/stat')?.split('\n')[0]

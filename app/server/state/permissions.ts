@@ -1,5 +1,5 @@
 /** The permission names of the specification, and which role holds which. */
-import type { Role } from '../http/route.ts'
+import type { Role } from '../caller.ts'
 
 export type Permission = 'Media_r' | 'Media_rw' | 'Storage_r' | 'Storage_rw'
 

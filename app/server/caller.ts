@@ -1,0 +1,31 @@
+/** Who asks: roles, the caller that authentication establishes, and what it establishes it from. */
+
+/** In rising order: each role may do all that the ones before it may. */
+export const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
+export type Role = (typeof ROLES)[number]
+
+/** Who asks, as the authenticator has established. */
+export interface Caller {
+  readonly username: string
+  readonly role: Role
+  /** How the credentials came. A cookie is only believed for writes from the same origin. */
+  readonly via: 'bearer' | 'basic' | 'cookie' | 'query'
+  /** The session behind a token; absent for Basic. */
+  readonly sessionId?: string
+  /** The factory password is still in force: only routes with `beforePasswordChange` answer. */
+  readonly mustChangePassword: boolean
+}
+
+/** Everything in a request that may carry credentials. */
+export interface CredentialSource {
+  readonly method: string
+  readonly url: string
+  readonly authorization: string
+  readonly cookie: string
+  readonly origin: string
+  readonly host: string
+  /** `token=` of the query. */
+  readonly token: string
+  readonly address: string
+  readonly secure: boolean
+}
