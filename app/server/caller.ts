@@ -29,3 +29,6 @@ export interface CredentialSource {
   readonly address: string
   readonly secure: boolean
 }
+
+/** The cookie that a login sets. */
+export const SESSION_COOKIE = 'camera_session'

@@ -54,6 +54,21 @@ export function authRoutes(auth: Auth): Route[] {
       },
     }),
     route({
+      method: 'GET',
+      path: '/api/auth/session',
+      access: 'guest',
+      rate: 'api',
+      tag: 'Authentication',
+      summary: 'Who the credentials belong to',
+      response: Type.Object({ username: Type.String(), role: Enum(ROLES), must_change_password: Type.Boolean() }),
+      beforePasswordChange: true,
+      handler: ({ caller }) => ({
+        username: caller?.username,
+        role: caller?.role,
+        must_change_password: caller?.mustChangePassword,
+      }),
+    }),
+    route({
       method: 'PUT',
       path: '/api/users/{name}/password',
       access: 'guest',

@@ -1,6 +1,5 @@
 /** Reads credentials out of request headers; believes nothing yet. */
-
-export const SESSION_COOKIE = 'camera_session'
+import { SESSION_COOKIE } from '../caller.ts'
 
 export function parseBasic(authorization: string): { username: string; password: string } | null {
   const match = /^basic +([A-Za-z0-9+/=_-]{1,1024}) *$/i.exec(authorization)

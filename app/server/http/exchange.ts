@@ -5,6 +5,7 @@
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
+import { SESSION_COOKIE } from '../caller.ts'
 import { type ClientAddress, clientAddress } from './address.ts'
 import type { CredentialSource } from './route.ts'
 import { isVersioned } from './router.ts'
@@ -38,6 +39,8 @@ export class Exchange {
   readonly origin: string
   readonly host: string
   readonly acceptEncoding: string
+  /** A page asks, which shows its own form of login: a Basic challenge would make the browser open its dialog over it. */
+  readonly fromPage: boolean
   readonly client: ClientAddress
   /** Answers in the envelope form. */
   readonly versioned: boolean
@@ -67,6 +70,7 @@ export class Exchange {
     this.rawQuery = (req.getQuery() as string | undefined) ?? ''
     this.authorization = req.getHeader('authorization')
     this.cookie = req.getHeader('cookie')
+    this.fromPage = req.getHeader('x-requested-with') !== '' || this.cookie.includes(`${SESSION_COOKIE}=`)
     this.origin = req.getHeader('origin')
     this.host = req.getHeader('host')
     this.acceptEncoding = req.getHeader('accept-encoding')

@@ -41,7 +41,7 @@ function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Arra
 
 export function sendError(exchange: Exchange, error: ApiError, now: number, rate: RateDecision | null): void {
   const headers: Record<string, string> = { 'Content-Type': JSON_TYPE, ...error.headers }
-  if (error.status === 401 && headers['WWW-Authenticate'] === undefined) {
+  if (error.status === 401 && headers['WWW-Authenticate'] === undefined && !exchange.fromPage) {
     headers['WWW-Authenticate'] = 'Basic realm="camera", charset="UTF-8"'
   }
   const limited = error.code === 'RATE_LIMITED' && exchange.versioned && rate !== null
