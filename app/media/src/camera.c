@@ -44,28 +44,6 @@ int cam_camera_id(CamCamera *camera)
     return camera->id;
 }
 
-static gboolean on_demand(gpointer data)
-{
-    cam_camera_update_decoder(data);
-    return G_SOURCE_REMOVE;
-}
-
-/* Only the decoder depends on who watches. The hub is locked here, therefore later. */
-static void demand(gpointer camera)
-{
-    cam_main_invoke(on_demand, cam_camera_ref(camera), (GDestroyNotify)cam_camera_unref);
-}
-
-static CamHub *add_hub(CamCamera *camera, const CamStreamConfig *config)
-{
-    CamHub *hub = cam_hub_new(config, demand, camera);
-
-    g_mutex_lock(&camera->lock);
-    g_ptr_array_add(camera->hubs, hub);
-    g_mutex_unlock(&camera->lock);
-    return hub;
-}
-
 CamCamera *cam_camera_new(const CamCameraSetup *setup)
 {
     CamCamera *camera = g_new0(CamCamera, 1);
@@ -80,7 +58,7 @@ CamCamera *cam_camera_new(const CamCameraSetup *setup)
     camera->gop = cam_gop_cache_new(GOP_CACHE_BYTES);
     cam_camera_update_adjust(camera);
     for (guint i = 0; i < setup->n_streams; i++)
-        add_hub(camera, &setup->streams[i]);
+        cam_camera_add_hub(camera, &setup->streams[i]);
     camera->timer = g_timeout_add(TICK_MS, on_tick, camera);
     cam_camera_emit_state(camera);
     open_source(camera);
@@ -298,66 +276,11 @@ static void reopen(CamCamera *camera)
     open_source(camera);
 }
 
-static CamHub *find_hub(CamCamera *camera, const char *name)
-{
-    for (guint i = 0; i < camera->hubs->len; i++) {
-        CamStreamConfig config = cam_hub_config(camera->hubs->pdata[i]);
-
-        if (g_str_equal(config.name, name))
-            return camera->hubs->pdata[i];
-    }
-    return NULL;
-}
-
-CamHub *cam_camera_hub(CamCamera *camera, const char *name)
-{
-    CamHub *hub = find_hub(camera, name);
-
-    return hub ? cam_hub_ref(hub) : NULL;
-}
-
-static void remove_hub(CamCamera *camera, CamHub *hub)
-{
-    cam_hub_close(hub);
-    g_mutex_lock(&camera->lock);
-    g_ptr_array_remove(camera->hubs, hub);
-    g_mutex_unlock(&camera->lock);
-}
-
-static gboolean is_listed(const char *name, const CamStreamConfig *streams, guint n_streams)
-{
-    for (guint i = 0; i < n_streams; i++) {
-        if (g_str_equal(streams[i].name, name))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-static void set_streams(CamCamera *camera, const CamStreamConfig *streams, guint n_streams)
-{
-    for (guint i = camera->hubs->len; i-- > 0;) {
-        CamHub *hub = camera->hubs->pdata[i];
-        CamStreamConfig config = cam_hub_config(hub);
-
-        if (*config.name && !is_listed(config.name, streams, n_streams))
-            remove_hub(camera, hub);
-    }
-    for (guint i = 0; i < n_streams; i++) {
-        CamHub *hub = find_hub(camera, streams[i].name);
-
-        if (hub)
-            cam_hub_set_config(hub, &streams[i]);
-        else
-            add_hub(camera, &streams[i]);
-    }
-    cam_camera_route(camera);
-}
-
 void cam_camera_configure(CamCamera *camera, const CamMode *mode, const CamStreamConfig *streams,
                           guint n_streams)
 {
     if (streams)
-        set_streams(camera, streams, n_streams);
+        cam_camera_set_streams(camera, streams, n_streams);
     if (mode && (mode->width != camera->mode.width || mode->height != camera->mode.height ||
                  mode->fps != camera->mode.fps)) {
         camera->mode = *mode;
@@ -389,43 +312,6 @@ void cam_camera_set_controls(CamCamera *camera, const CamControls *controls)
         cam_source_set_controls(camera->source, &all);
     cam_camera_route(camera);
     cam_camera_update_decoder(camera);
-}
-
-/* Bitrate and size are what the caller chose; the key frame distance is nobody's wish. */
-static gboolean same_wish(const CamStreamConfig *a, const CamStreamConfig *b)
-{
-    return a->width == b->width && a->height == b->height && a->fps == b->fps &&
-           a->bitrate_kbps == b->bitrate_kbps;
-}
-
-CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish)
-{
-    CamStreamConfig config = *wish;
-    CamHub *hub;
-
-    for (guint i = 0; i < camera->hubs->len; i++) {
-        CamStreamConfig existing;
-
-        hub = camera->hubs->pdata[i];
-        existing = cam_hub_config(hub);
-        if (same_wish(&existing, wish))
-            return cam_hub_ref(hub);
-    }
-    *config.name = '\0';
-    if (!config.gop)
-        config.gop = CLAMP(2 * config.fps, 1, 600);
-    hub = cam_hub_ref(add_hub(camera, &config));
-    cam_camera_route(camera);
-    return hub;
-}
-
-void cam_camera_release_hub(CamCamera *camera, CamHub *hub)
-{
-    CamStreamConfig config = cam_hub_config(hub);
-
-    if (!*config.name && cam_hub_consumers(hub) == 0)
-        remove_hub(camera, hub);
-    cam_hub_unref(hub);
 }
 
 CamFrameAnswer cam_camera_take_frame(CamCamera *camera, CamFrame *frame)

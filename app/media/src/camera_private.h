@@ -60,6 +60,10 @@ extern const CamSourceEvents cam_camera_source_events, cam_camera_no_signal_even
 void cam_camera_signal_arrived(CamCamera *camera, guint64 generation);
 void cam_camera_source_lost(CamCamera *camera, guint64 generation, const char *reason);
 
+/* camera_streams.c, main thread */
+CamHub *cam_camera_add_hub(CamCamera *camera, const CamStreamConfig *config);
+void cam_camera_set_streams(CamCamera *camera, const CamStreamConfig *streams, guint n_streams);
+
 /* camera_feed.c */
 /* Which hubs take the camera's own H.264 and which are encoded. Any thread. */
 void cam_camera_route(CamCamera *camera);

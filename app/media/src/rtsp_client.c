@@ -1,4 +1,4 @@
-#include "rtsp_client.h"
+#include "rtsp_client_private.h"
 #include "events.h"
 #include "log.h"
 
@@ -10,29 +10,6 @@
 #define CLOSE_DELAY_MS 200
 #define STUCK_LIMIT (10 * GST_SECOND)
 #define STUCK_CHECK_MS 1000
-
-typedef struct {
-    gint64 id;
-    GstRTSPClient *client; /* weak: it is in the table until it closes */
-    CamRtspClients *owner;
-    GMainContext *context; /* that serves it, once it has sent something */
-    char *address, *user, *nonce;
-    gboolean refused, authenticated, played;
-    GstClockTime connected_at;
-    guint login_timer;
-    GWeakRef media;
-    int camera;
-    char stream[CAM_NAME_MAX + 1];
-    GstRTSPLowerTrans transport; /* 0: unknown */
-} Entry;
-
-struct _CamRtspClients {
-    GMutex lock;
-    GHashTable *table; /* GstRTSPClient → Entry */
-    gint64 next_id;
-    int limit;
-    guint stuck_timer;
-};
 
 static gboolean check_stuck(gpointer data);
 
@@ -62,7 +39,7 @@ void cam_rtsp_clients_set_limit(CamRtspClients *clients, int max_connections)
     g_mutex_unlock(&clients->lock);
 }
 
-static void entry_free(Entry *entry)
+static void entry_free(CamRtspEntry *entry)
 {
     g_weak_ref_clear(&entry->media);
     g_clear_pointer(&entry->context, g_main_context_unref);
@@ -73,7 +50,7 @@ static void entry_free(Entry *entry)
 }
 
 /* With lock held. */
-static void emit(const Entry *entry, const char *event)
+static void emit(const CamRtspEntry *entry, const char *event)
 {
     JsonObject *object = json_object_new();
 
@@ -93,7 +70,7 @@ static gboolean close_now(gpointer data)
 }
 
 /* With lock held. A client is closed by its own thread, where nothing of it can be in use. */
-static void close_entry(Entry *entry, guint delay_ms)
+static void close_entry(CamRtspEntry *entry, guint delay_ms)
 {
     GSource *source = g_timeout_source_new(delay_ms);
 
@@ -105,7 +82,7 @@ static void close_entry(Entry *entry, guint delay_ms)
 static void on_closed(GstRTSPClient *client, gpointer user_data)
 {
     CamRtspClients *clients = user_data;
-    Entry *entry;
+    CamRtspEntry *entry;
 
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
@@ -124,7 +101,7 @@ static void on_closed(GstRTSPClient *client, gpointer user_data)
 static void set_playing(CamRtspClients *clients, GstRTSPClient *client, GstRTSPContext *ctx,
                         gboolean playing)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
 
     if (ctx->media)
         cam_rtsp_media_set_playing(ctx->media, playing);
@@ -151,7 +128,7 @@ static void on_setup(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_d
 {
     CamRtspClients *clients = user_data;
     const GstRTSPTransport *transport;
-    Entry *entry;
+    CamRtspEntry *entry;
 
     if (!ctx->trans)
         return;
@@ -165,7 +142,7 @@ static void on_setup(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_d
 
 static gboolean login_too_late(gpointer data)
 {
-    Entry *entry = data;
+    CamRtspEntry *entry = data;
     CamRtspClients *clients = entry->owner;
 
     /* The timer is removed under this lock before the entry is freed. */
@@ -189,7 +166,7 @@ static int count(CamRtspClients *clients)
 
     g_hash_table_iter_init(&iter, clients->table);
     while (g_hash_table_iter_next(&iter, NULL, &value))
-        n += !((Entry *)value)->refused;
+        n += !((CamRtspEntry *)value)->refused;
     return n;
 }
 
@@ -205,7 +182,7 @@ gboolean cam_rtsp_clients_flooded(CamRtspClients *clients)
 
 void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
 {
-    Entry *entry = g_new0(Entry, 1);
+    CamRtspEntry *entry = g_new0(CamRtspEntry, 1);
     GstRTSPConnection *connection = gst_rtsp_client_get_connection(client);
 
     entry->client = client;
@@ -230,7 +207,7 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
 
 gboolean cam_rtsp_client_refused(CamRtspClients *clients, GstRTSPClient *client)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
     gboolean refused;
 
     g_mutex_lock(&clients->lock);
@@ -242,7 +219,7 @@ gboolean cam_rtsp_client_refused(CamRtspClients *clients, GstRTSPClient *client)
 
 void cam_rtsp_client_seen(CamRtspClients *clients, GstRTSPClient *client)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
     GSource *source = g_main_current_source();
 
     g_mutex_lock(&clients->lock);
@@ -255,7 +232,7 @@ void cam_rtsp_client_seen(CamRtspClients *clients, GstRTSPClient *client)
 void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *client, const char *user,
                                    const char *nonce)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
 
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
@@ -276,7 +253,7 @@ void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *clien
 gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *client,
                                      const char *nonce)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
     gboolean known;
 
     g_mutex_lock(&clients->lock);
@@ -289,7 +266,7 @@ gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *cli
 void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,
                                int camera, const char *stream)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
 
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
@@ -303,7 +280,7 @@ void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, G
 
 void cam_rtsp_client_close_soon(CamRtspClients *clients, GstRTSPClient *client)
 {
-    Entry *entry;
+    CamRtspEntry *entry;
 
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
@@ -312,7 +289,7 @@ void cam_rtsp_client_close_soon(CamRtspClients *clients, GstRTSPClient *client)
     g_mutex_unlock(&clients->lock);
 }
 
-static gboolean matches(const Entry *entry, const CamRtspMatch *match)
+static gboolean matches(const CamRtspEntry *entry, const CamRtspMatch *match)
 {
     if (entry->refused || (match->id && entry->id != match->id))
         return FALSE;
@@ -355,7 +332,7 @@ static gboolean check_stuck(gpointer data)
     g_mutex_lock(&clients->lock);
     g_hash_table_iter_init(&iter, clients->table);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        Entry *entry = value;
+        CamRtspEntry *entry = value;
         GstRTSPMedia *media = g_weak_ref_get(&entry->media);
 
         if (media && cam_rtsp_media_stuck_for(media) > STUCK_LIMIT) {
@@ -367,116 +344,4 @@ static gboolean check_stuck(gpointer data)
     }
     g_mutex_unlock(&clients->lock);
     return G_SOURCE_CONTINUE;
-}
-
-typedef struct {
-    guint64 bytes, packets;
-    gboolean reported;
-    int lost;
-    double fraction_lost, jitter_ms;
-} RtpStats;
-
-static void read_source(const GstStructure *source, RtpStats *stats)
-{
-    gboolean internal = FALSE, have_block = FALSE;
-    guint64 bytes = 0, packets = 0;
-    guint fraction = 0, jitter = 0;
-    int lost = 0;
-
-    gst_structure_get_boolean(source, "internal", &internal);
-    if (internal) {
-        gst_structure_get_uint64(source, "octets-sent", &bytes);
-        gst_structure_get_uint64(source, "packets-sent", &packets);
-        stats->bytes += bytes;
-        stats->packets += packets;
-        return;
-    }
-    gst_structure_get_boolean(source, "have-rb", &have_block);
-    if (!have_block)
-        return;
-    gst_structure_get_uint(source, "rb-fractionlost", &fraction);
-    gst_structure_get_int(source, "rb-packetslost", &lost);
-    gst_structure_get_uint(source, "rb-jitter", &jitter);
-    stats->reported = TRUE;
-    stats->lost = lost;
-    stats->fraction_lost = fraction / 256.0;
-    /* The RTP clock of video runs at 90 kHz. */
-    stats->jitter_ms = jitter / 90.0;
-}
-
-static RtpStats read_stats(GstRTSPMedia *media)
-{
-    RtpStats stats = {0};
-    GstRTSPStream *stream = gst_rtsp_media_get_stream(media, 0);
-    GObject *session = stream ? gst_rtsp_stream_get_rtpsession(stream) : NULL;
-    g_autoptr(GstStructure) all = NULL;
-    const GValue *sources;
-
-    if (!session)
-        return stats;
-    g_object_get(session, "stats", &all, NULL);
-    g_object_unref(session);
-    sources = all ? gst_structure_get_value(all, "source-stats") : NULL;
-    if (!sources)
-        return stats;
-    G_GNUC_BEGIN_IGNORE_DEPRECATIONS
-    GValueArray *array = g_value_get_boxed(sources);
-    for (guint i = 0; array && i < array->n_values; i++)
-        read_source(g_value_get_boxed(&array->values[i]), &stats);
-    G_GNUC_END_IGNORE_DEPRECATIONS
-    return stats;
-}
-
-static void set_double_or_null(JsonObject *object, const char *name, gboolean known, double value)
-{
-    if (known)
-        json_object_set_double_member(object, name, value);
-    else
-        json_object_set_null_member(object, name);
-}
-
-static JsonObject *entry_stats(Entry *entry)
-{
-    JsonObject *object = json_object_new();
-    GstRTSPMedia *media = g_weak_ref_get(&entry->media);
-    RtpStats stats = {0};
-
-    if (media)
-        stats = read_stats(media);
-    json_object_set_int_member(object, "id", entry->id);
-    json_object_set_string_member(object, "address", entry->address);
-    cam_json_set_string(object, "user", entry->user);
-    cam_json_set_int_or_null(object, "camera", entry->camera >= 0, entry->camera);
-    cam_json_set_string(object, "stream", *entry->stream ? entry->stream : NULL);
-    cam_json_set_string(object, "transport",
-                        !entry->transport                              ? NULL
-                        : entry->transport == GST_RTSP_LOWER_TRANS_TCP ? "tcp"
-                                                                       : "udp");
-    json_object_set_int_member(object, "connected_ms",
-                               (gint64)((cam_now() - entry->connected_at) / GST_MSECOND));
-    json_object_set_int_member(object, "bytes", (gint64)stats.bytes);
-    json_object_set_int_member(object, "packets", (gint64)stats.packets);
-    json_object_set_int_member(object, "frames_dropped",
-                               media ? (gint64)cam_rtsp_media_dropped(media) : 0);
-    cam_json_set_int_or_null(object, "packets_lost", stats.reported, stats.lost);
-    set_double_or_null(object, "fraction_lost", stats.reported, stats.fraction_lost);
-    set_double_or_null(object, "jitter_ms", stats.reported, stats.jitter_ms);
-    g_clear_object(&media);
-    return object;
-}
-
-JsonArray *cam_rtsp_clients_stats(CamRtspClients *clients)
-{
-    JsonArray *array = json_array_new();
-    GHashTableIter iter;
-    gpointer value;
-
-    g_mutex_lock(&clients->lock);
-    g_hash_table_iter_init(&iter, clients->table);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        if (!((Entry *)value)->refused)
-            json_array_add_object_element(array, entry_stats(value));
-    }
-    g_mutex_unlock(&clients->lock);
-    return array;
 }

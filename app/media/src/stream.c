@@ -1,9 +1,7 @@
-#include "stream.h"
-#include "encoder.h"
 #include "encoder_choice.h"
 #include "events.h"
-#include "gop_cache.h"
 #include "log.h"
+#include "stream_private.h"
 
 /* Forced key frames are expensive for everyone who watches; requests in between are not lost, they
  * wait. */
@@ -11,47 +9,6 @@
 #define LINGER_MS 2000
 #define RETRY_MS 1000
 #define GOP_CACHE_BYTES (8 * 1024 * 1024)
-
-typedef struct {
-    guint id;
-    CamHubConsumer calls;
-    gboolean need_key;
-    gboolean overflowed;
-    guint64 dropped;
-} Consumer;
-
-typedef struct {
-    guint64 frames_encoded, frames_dropped, bytes, key_frames_forced;
-    /* The running second and what the last whole one gave. */
-    GstClockTime window_start;
-    guint64 window_bytes;
-    int bitrate_kbps, encode_time_us;
-    gboolean measured;
-} HubStats;
-
-struct _CamHub {
-    gatomicrefcount refs;
-    /* Taken before LOCK by whoever builds or ends the encoder, which takes tens of milliseconds
-     * and waits for the encoder's thread; LOCK alone is only ever held for moments. */
-    GMutex build_lock;
-    GMutex lock;
-    CamStreamConfig config;
-    CamEncoder *encoder;
-    guint encoder_index; /* in cam_encoder_choice_all(); moves on when one breaks */
-    gboolean closed, passthrough;
-    GPtrArray *consumers;
-    guint next_id;
-    CamGopCache *gop;
-    void (*demand)(gpointer);
-    gpointer demand_data;
-    gboolean key_wanted;
-    GstClockTime last_key;
-    GstClockTime last_pts, last_au_pts, idle_since;
-    int source_fps;
-    GstClockTime slot_base;
-    guint64 next_slot;
-    HubStats stats;
-};
 
 static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data);
 static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data);
@@ -114,7 +71,7 @@ static void end_encoder(CamHub *hub)
         cam_encoder_free(encoder);
 }
 
-static const char *encoder_factory(CamHub *hub)
+const char *cam_hub_encoder_name(CamHub *hub)
 {
     const char *const *all = cam_encoder_choice_all();
     guint n = g_strv_length((char **)all);
@@ -135,7 +92,7 @@ static void begin_encoder(CamHub *hub)
     g_mutex_lock(&hub->lock);
     wanted = !hub->encoder && !hub->closed && !hub->passthrough && hub->consumers->len > 0;
     config = hub->config;
-    factory = encoder_factory(hub);
+    factory = cam_hub_encoder_name(hub);
     g_mutex_unlock(&hub->lock);
     if (!wanted || !factory)
         return;
@@ -191,7 +148,7 @@ static void on_failed(CamEncoder *encoder, const char *message, gpointer user_da
 static void restart_consumers(CamHub *hub)
 {
     for (guint i = 0; i < hub->consumers->len; i++) {
-        Consumer *consumer = hub->consumers->pdata[i];
+        CamConsumer *consumer = hub->consumers->pdata[i];
 
         consumer->need_key = TRUE;
     }
@@ -279,40 +236,9 @@ static gboolean linger_over(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* With lock held. */
-static void deliver_to(CamHub *hub, Consumer *consumer, GstBuffer *au)
-{
-    gboolean key = !GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT);
-
-    if (consumer->overflowed && consumer->calls.ready(consumer->calls.user_data)) {
-        consumer->overflowed = FALSE;
-        hub->key_wanted = TRUE;
-    }
-    if (consumer->overflowed || (consumer->need_key && !key)) {
-        /* Waiting for the first key frame is no loss. */
-        if (consumer->dropped > 0)
-            consumer->dropped++;
-        return;
-    }
-    consumer->need_key = FALSE;
-    /* A copy of the header only: consumers retime it, the memory is shared. */
-    if (!consumer->calls.deliver(gst_buffer_copy(au), consumer->calls.user_data)) {
-        consumer->need_key = TRUE;
-        consumer->overflowed = TRUE;
-        consumer->dropped++;
-    }
-}
-
-static void replay_unit(GstBuffer *au, gpointer user_data)
-{
-    gpointer *pair = user_data;
-
-    deliver_to(pair[0], pair[1], au);
-}
-
 guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
 {
-    Consumer *consumer = g_new0(Consumer, 1);
+    CamConsumer *consumer = g_new0(CamConsumer, 1);
     guint id;
 
     consumer->calls = *calls;
@@ -321,7 +247,7 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
     id = consumer->id = ++hub->next_id;
     g_ptr_array_add(hub->consumers, consumer);
     if (hub->passthrough)
-        cam_gop_cache_replay(hub->gop, replay_unit, (gpointer[]){hub, consumer});
+        cam_hub_replay(hub, consumer);
     else
         hub->key_wanted = TRUE;
     if (hub->consumers->len == 1 && hub->demand)
@@ -333,10 +259,10 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
     return id;
 }
 
-static Consumer *find_consumer(CamHub *hub, guint id)
+static CamConsumer *find_consumer(CamHub *hub, guint id)
 {
     for (guint i = 0; i < hub->consumers->len; i++) {
-        Consumer *consumer = hub->consumers->pdata[i];
+        CamConsumer *consumer = hub->consumers->pdata[i];
 
         if (consumer->id == id)
             return consumer;
@@ -361,7 +287,7 @@ void cam_hub_detach(CamHub *hub, guint id)
 
 guint64 cam_hub_consumer_dropped(CamHub *hub, guint id)
 {
-    Consumer *consumer;
+    CamConsumer *consumer;
     guint64 dropped;
 
     g_mutex_lock(&hub->lock);
@@ -426,58 +352,13 @@ void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTim
     g_mutex_unlock(&hub->lock);
 }
 
-/* With lock held. */
-static void count(CamHub *hub, GstBuffer *au)
-{
-    HubStats *stats = &hub->stats;
-    GstClockTime elapsed = cam_now() - stats->window_start;
-
-    stats->frames_encoded++;
-    stats->bytes += gst_buffer_get_size(au);
-    stats->window_bytes += gst_buffer_get_size(au);
-    if (elapsed < GST_SECOND)
-        return;
-    stats->bitrate_kbps = (int)(stats->window_bytes * 8 * GST_MSECOND / elapsed);
-    stats->measured = elapsed < 3 * GST_SECOND;
-    stats->encode_time_us = 0;
-    if (hub->encoder) {
-        guint64 total;
-        guint frames;
-
-        cam_encoder_take_times(hub->encoder, &total, &frames);
-        stats->encode_time_us = frames ? (int)(total / frames) : 0;
-    }
-    stats->window_bytes = 0;
-    stats->window_start = cam_now();
-}
-
-/* With lock held: a key frame serves all who wait for one, forced or not. */
-static void restart_point(CamHub *hub, GstClockTime pts)
-{
-    hub->last_key = MAX(hub->last_key, pts);
-    hub->key_wanted = FALSE;
-}
-
-/* With lock held. */
-static void deliver(CamHub *hub, GstBuffer *au)
-{
-    if (GST_BUFFER_PTS(au) <= hub->last_au_pts)
-        return;
-    hub->last_au_pts = GST_BUFFER_PTS(au);
-    if (!GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT))
-        restart_point(hub, GST_BUFFER_PTS(au));
-    count(hub, au);
-    for (guint i = 0; i < hub->consumers->len; i++)
-        deliver_to(hub, hub->consumers->pdata[i], au);
-}
-
 static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data)
 {
     CamHub *hub = user_data;
 
     g_mutex_lock(&hub->lock);
     if (hub->encoder == encoder)
-        deliver(hub, au);
+        cam_hub_deliver(hub, au);
     g_mutex_unlock(&hub->lock);
     gst_buffer_unref(au);
 }
@@ -488,33 +369,7 @@ void cam_hub_push_encoded(CamHub *hub, GstBuffer *au)
     if (hub->passthrough && !hub->closed) {
         cam_gop_cache_push(hub->gop, au);
         if (hub->consumers->len > 0)
-            deliver(hub, au);
+            cam_hub_deliver(hub, au);
     }
     g_mutex_unlock(&hub->lock);
-}
-
-JsonObject *cam_hub_stats(CamHub *hub)
-{
-    JsonObject *object = json_object_new();
-    HubStats *stats = &hub->stats;
-    gboolean measured;
-
-    g_mutex_lock(&hub->lock);
-    measured = stats->measured && cam_now() - stats->window_start < 3 * GST_SECOND;
-    json_object_set_string_member(object, "name", hub->config.name);
-    json_object_set_int_member(object, "width", hub->config.width);
-    json_object_set_int_member(object, "height", hub->config.height);
-    json_object_set_int_member(object, "fps", hub->config.fps);
-    cam_json_set_string(object, "encoder", hub->encoder ? encoder_factory(hub) : NULL);
-    json_object_set_boolean_member(object, "passthrough", hub->passthrough);
-    json_object_set_int_member(object, "consumers", hub->consumers->len);
-    json_object_set_int_member(object, "frames_encoded", (gint64)stats->frames_encoded);
-    json_object_set_int_member(object, "frames_dropped", (gint64)stats->frames_dropped);
-    json_object_set_int_member(object, "bytes", (gint64)stats->bytes);
-    cam_json_set_int_or_null(object, "bitrate_kbps", measured, stats->bitrate_kbps);
-    cam_json_set_int_or_null(object, "encode_time_us", measured && hub->encoder,
-                             stats->encode_time_us);
-    json_object_set_int_member(object, "key_frames_forced", (gint64)stats->key_frames_forced);
-    g_mutex_unlock(&hub->lock);
-    return object;
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "rtsp_client.h"
+
+typedef struct {
+    gint64 id;
+    GstRTSPClient *client; /* weak: it is in the table until it closes */
+    CamRtspClients *owner;
+    GMainContext *context; /* that serves it, once it has sent something */
+    char *address, *user, *nonce;
+    gboolean refused, authenticated, played;
+    GstClockTime connected_at;
+    guint login_timer;
+    GWeakRef media;
+    int camera;
+    char stream[CAM_NAME_MAX + 1];
+    GstRTSPLowerTrans transport; /* 0: unknown */
+} CamRtspEntry;
+
+struct _CamRtspClients {
+    GMutex lock;
+    GHashTable *table; /* GstRTSPClient → Entry */
+    gint64 next_id;
+    int limit;
+    guint stuck_timer;
+};

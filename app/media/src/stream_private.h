@@ -1,0 +1,55 @@
+#pragma once
+
+#include "encoder.h"
+#include "gop_cache.h"
+#include "stream.h"
+
+typedef struct {
+    guint id;
+    CamHubConsumer calls;
+    gboolean need_key;
+    gboolean overflowed;
+    guint64 dropped;
+    GstClockTime last_pts; /* of the unit that it got last, 0: none */
+} CamConsumer;
+
+typedef struct {
+    guint64 frames_encoded, frames_dropped, bytes, key_frames_forced;
+    /* The running second and what the last whole one gave. */
+    GstClockTime window_start;
+    guint64 window_bytes;
+    int bitrate_kbps, encode_time_us;
+    gboolean measured;
+} HubStats;
+
+struct _CamHub {
+    gatomicrefcount refs;
+    /* Taken before LOCK by whoever builds or ends the encoder, which takes tens of milliseconds
+     * and waits for the encoder's thread; LOCK alone is only ever held for moments. */
+    GMutex build_lock;
+    GMutex lock;
+    CamStreamConfig config;
+    CamEncoder *encoder;
+    guint encoder_index; /* in cam_encoder_choice_all(); moves on when one breaks */
+    gboolean closed, passthrough;
+    GPtrArray *consumers;
+    guint next_id;
+    CamGopCache *gop;
+    void (*demand)(gpointer);
+    gpointer demand_data;
+    gboolean key_wanted;
+    GstClockTime last_key;
+    GstClockTime last_pts, last_au_pts, idle_since;
+    int source_fps;
+    GstClockTime slot_base;
+    guint64 next_slot;
+    HubStats stats;
+};
+
+/* stream_output.c; both with lock held. */
+/* AU, newer than all before it, to all consumers. */
+void cam_hub_deliver(CamHub *hub, GstBuffer *au);
+/* Hands CONSUMER what is kept since the last key frame of the camera's own encoder. */
+void cam_hub_replay(CamHub *hub, CamConsumer *consumer);
+
+const char *cam_hub_encoder_name(CamHub *hub);
