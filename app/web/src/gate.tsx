@@ -5,8 +5,7 @@ import { ApiFailure, call, failureText, listenToSession } from './api.ts'
 import { GateCard } from './form.tsx'
 import { LoginPage } from './login.tsx'
 import { PasswordPage } from './password.tsx'
-import { forgetUser, rememberedUser, rememberUser, UNKNOWN_USER, type User } from './session.ts'
-import type { SystemInfo } from './types.ts'
+import { NOBODY, type SessionInfo, type User } from './session.ts'
 
 type Stage =
   | { readonly name: 'probing' }
@@ -23,15 +22,10 @@ interface Props {
 
 export function Gate({ children }: Props) {
   const [stage, setStage] = useState<Stage>({ name: 'probing' })
-  const [user, setUser] = useState<User>(rememberedUser)
+  const [user, setUser] = useState<User>(NOBODY)
 
-  const keep = useCallback((next: User) => {
-    rememberUser(next)
-    setUser(next)
-  }, [])
   const leave = useCallback((reason: string) => {
-    forgetUser()
-    setUser(UNKNOWN_USER)
+    setUser(NOBODY)
     setStage({ name: 'login', reason })
   }, [])
   const signOut = useCallback(() => {
@@ -45,8 +39,7 @@ export function Gate({ children }: Props) {
       sessionEnded: () => {
         // At the first probe nobody was signed in: that is no news.
         setStage((now) => (now.name === 'in' ? { name: 'login', reason: 'Your session has ended. Please sign in again.' } : now))
-        forgetUser()
-        setUser(UNKNOWN_USER)
+        setUser(NOBODY)
       },
       passwordChangeRequired: () =>
         setStage((now) => (now.name === 'password' || now.name === 'login' ? now : { name: 'password', currentPassword: '' })),
@@ -55,8 +48,11 @@ export function Gate({ children }: Props) {
 
   useEffect(() => {
     if (stage.name !== 'probing') return
-    call<SystemInfo>('GET', '/api/status').then(
-      () => setStage({ name: 'in' }),
+    call<SessionInfo>('GET', '/api/auth/session').then(
+      ({ must_change_password: mustChange, ...who }) => {
+        setUser(who)
+        setStage(mustChange ? { name: 'password', currentPassword: '' } : { name: 'in' })
+      },
       (error: unknown) => setStage((now) => (now.name === 'probing' ? stageAfter(error) : now)),
     )
   }, [stage.name])
@@ -76,10 +72,7 @@ export function Gate({ children }: Props) {
         username={user.username}
         currentPassword={stage.currentPassword}
         onSignOut={signOut}
-        onChanged={(username) => {
-          keep({ ...user, username })
-          setStage({ name: 'in' })
-        }}
+        onChanged={() => setStage({ name: 'in' })}
       />
     )
   }
@@ -87,7 +80,7 @@ export function Gate({ children }: Props) {
     <LoginPage
       reason={stage.reason}
       onLogin={(next, mustChangePassword, password) => {
-        keep(next)
+        setUser(next)
         setStage(mustChangePassword ? { name: 'password', currentPassword: password } : { name: 'in' })
       }}
     />
@@ -96,6 +89,5 @@ export function Gate({ children }: Props) {
 
 function stageAfter(error: unknown): Stage {
   if (error instanceof ApiFailure && error.status === 401) return { name: 'login', reason: '' }
-  if (error instanceof ApiFailure && error.code === 'PASSWORD_CHANGE_REQUIRED') return { name: 'password', currentPassword: '' }
   return { name: 'unreachable', message: failureText(error) }
 }

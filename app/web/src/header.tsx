@@ -29,7 +29,7 @@ export function Header({ page, user, onSignOut }: Props) {
       <span class="who">
         {user.username !== '' && (
           <span class="name">
-            {user.username} <span class="muted">{user.role !== 'unknown' && user.role !== user.username ? user.role : ''}</span>
+            {user.username} <span class="muted">{user.role !== user.username ? user.role : ''}</span>
           </span>
         )}
         <button type="button" onClick={onSignOut}>

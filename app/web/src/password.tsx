@@ -5,16 +5,14 @@ import { Field, FormError, GateCard } from './form.tsx'
 import { PASSWORD_RULES } from './password-rules.ts'
 
 interface Props {
-  /** Empty in a new tab, which does not know whose session it has. */
   readonly username: string
   /** As typed at login a moment ago; empty after a reload. */
   readonly currentPassword: string
-  readonly onChanged: (username: string) => void
+  readonly onChanged: () => void
   readonly onSignOut: () => void
 }
 
-export function PasswordPage({ username: knownName, currentPassword, onChanged, onSignOut }: Props) {
-  const [username, setUsername] = useState(knownName)
+export function PasswordPage({ username, currentPassword, onChanged, onSignOut }: Props) {
   const [current, setCurrent] = useState(currentPassword)
   const [next, setNext] = useState('')
   const [repeated, setRepeated] = useState('')
@@ -31,7 +29,7 @@ export function PasswordPage({ username: knownName, currentPassword, onChanged, 
     try {
       const body = { current_password: current, new_password: next }
       await call('PUT', `/api/users/${encodeURIComponent(username)}/password`, { body, credentialsInBody: true })
-      onChanged(username)
+      onChanged()
     } catch (failure) {
       setError(failureText(failure))
       setBusy(false)
@@ -44,12 +42,8 @@ export function PasswordPage({ username: knownName, currentPassword, onChanged, 
       intro="The factory password is known to everybody. Choose your own before the camera can be used."
       onSubmit={submit}
     >
-      {knownName === '' ? (
-        <Field id="username" label="Username" value={username} onValue={setUsername} autoComplete="username" autoFocus />
-      ) : (
-        // For password managers, which otherwise file the new password under no name.
-        <input type="text" name="username" autoComplete="username" value={username} readOnly hidden />
-      )}
+      {/* For password managers, which otherwise file the new password under no name. */}
+      <input type="text" name="username" autoComplete="username" value={username} readOnly hidden />
       {currentPassword === '' && (
         <Field
           id="current-password"
@@ -58,7 +52,7 @@ export function PasswordPage({ username: knownName, currentPassword, onChanged, 
           value={current}
           onValue={setCurrent}
           autoComplete="current-password"
-          autoFocus={knownName !== ''}
+          autoFocus
         />
       )}
       <Field
@@ -81,7 +75,7 @@ export function PasswordPage({ username: knownName, currentPassword, onChanged, 
         autoComplete="new-password"
       />
       <FormError text={error} />
-      <button type="submit" class="primary" disabled={busy || !username || !current || !next || !repeated}>
+      <button type="submit" class="primary" disabled={busy || !current || !next || !repeated}>
         {busy ? 'Changing…' : 'Change password'}
       </button>
       <button type="button" class="quiet" onClick={onSignOut}>
