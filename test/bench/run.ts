@@ -2,8 +2,10 @@
  * Figures of the whole server with the 720p30 test camera: CPU time per second of wall clock, resident memory, join times. Prints one JSON
  * object. CPU is the processes' own (user + system), so other work on the machine does not count. Run by `make bench`.
  */
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { WebSocket } from 'ws'
 import { login, until } from '../support/api.ts'
 import { helperPid, usage } from '../support/process.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
@@ -35,9 +37,34 @@ async function joinTime(server: TestServer): Promise<number> {
   return took
 }
 
-async function joins(server: TestServer): Promise<{ median_ms: number; p95_ms: number; max_ms: number }> {
+async function joins(server: TestServer) {
   const times: number[] = []
   for (let i = 0; i < JOINS; i++) times.push(await joinTime(server))
+  return quantiles(times)
+}
+
+/** Milliseconds from a change over HTTP to its arrival at the last of ten WebSocket clients. */
+async function broadcastTime(server: TestServer, token: string, put: (brightness: number) => Promise<unknown>) {
+  const address = `ws://127.0.0.1:${server.ports.http}/api/v1?token=${token}`
+  const sockets = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const socket = new WebSocket(address)
+      await once(socket, 'message')
+      return socket
+    }),
+  )
+  const times: number[] = []
+  for (let i = 0; i < JOINS; i++) {
+    const arrived = Promise.all(sockets.map((socket) => once(socket, 'message')))
+    const began = performance.now()
+    await Promise.all([arrived, put(51 + i)])
+    times.push(performance.now() - began)
+  }
+  for (const socket of sockets) socket.terminate()
+  return quantiles(times)
+}
+
+function quantiles(times: number[]): { median_ms: number; p95_ms: number; max_ms: number } {
   times.sort((a, b) => a - b)
   const at = (share: number) => round(times[Math.min(times.length - 1, Math.ceil(share * times.length) - 1)] ?? Number.NaN)
   return { median_ms: at(0.5), p95_ms: at(0.95), max_ms: at(1) }
@@ -74,8 +101,10 @@ async function bench(server: TestServer) {
   const recording = await load(server)
   await api.post('/api/recording/stop')
   await viewer.teardown()
+  const broadcast = await broadcastTime(server, api.token, (brightness) => api.put('/api/camera/settings', { brightness }))
   return {
     idle,
+    websocket_broadcast_to_10: broadcast,
     join_encoder_running: warm,
     join_encoder_stopped_ms: cold,
     cpu_percent_1_client: one,

@@ -10,7 +10,7 @@ export function Nullable<S extends TSchema>(schema: S) {
 
 export function Enum<const V extends readonly string[]>(values: V, description = ''): TUnion<TLiteral<V[number]>[]> {
   const literals = values.map((value: V[number]) => Type.Literal(value)) as TLiteral<V[number]>[]
-  return Type.Union(literals, { description }) as TUnion<TLiteral<V[number]>[]>
+  return Type.Union(literals, description === '' ? {} : { description }) as TUnion<TLiteral<V[number]>[]>
 }
 
 export const CameraId = Type.Integer({ minimum: 0, maximum: 255, description: 'camera index; the active camera when absent' })
