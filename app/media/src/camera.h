@@ -35,8 +35,9 @@ void cam_camera_restart(CamCamera *camera);
 
 /* The named stream's hub with a reference, or NULL. */
 CamHub *cam_camera_hub(CamCamera *camera, const char *name);
-/* A hub that encodes like CONFIG, shared where there is one already; give it back. */
-CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *config);
+/* A hub that encodes like CONFIG, shared where there is one already; give it back. ALONE: not with
+ * a named stream, which may change. */
+CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *config, gboolean alone);
 void cam_camera_release_hub(CamCamera *camera, CamHub *hub);
 
 typedef struct {

@@ -86,7 +86,7 @@ static gboolean same_wish(const CamStreamConfig *a, const CamStreamConfig *b)
            a->bitrate_kbps == b->bitrate_kbps;
 }
 
-CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish)
+CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish, gboolean alone)
 {
     CamStreamConfig config = *wish;
     CamHub *hub;
@@ -96,7 +96,7 @@ CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish)
 
         hub = camera->hubs->pdata[i];
         existing = cam_hub_config(hub);
-        if (same_wish(&existing, wish))
+        if (same_wish(&existing, wish) && !(alone && *existing.name))
             return cam_hub_ref(hub);
     }
     *config.name = '\0';

@@ -126,7 +126,7 @@ static void begin_recording(CamService *service, CamRpcCall *call, const StartPa
     }
     if (start->own) {
         cam_hub_unref(hub);
-        hub = cam_camera_private_hub(camera, &start->encode);
+        hub = cam_camera_private_hub(camera, &start->encode, FALSE);
     }
     recorder = cam_recorder_start(&(CamRecorderSetup){.id = start->id,
                                                       .camera = camera,
@@ -208,7 +208,8 @@ static CamHub *replacement(CamRecorder *recorder, CamCamera *camera, const CamSt
             cam_stream_config_same_encoding(&streams[i], &mine))
             return NULL;
     }
-    return cam_camera_private_hub(camera, &mine);
+    memcpy(mine.colorimetry, now.colorimetry, sizeof(mine.colorimetry));
+    return cam_camera_private_hub(camera, &mine, TRUE);
 }
 
 void cam_service_detach_recorders(CamService *service, CamCamera *camera,

@@ -17,8 +17,9 @@ struct _CamEncoder {
     GstElement *element;
     GstCaps *caps; /* of the newest frame, with the nominal rate */
     GstCaps *caps_from;
+    GstElement *size;
     guint max_frames;
-    int fps;
+    CamStreamConfig config;
     GstClockTime entered; /* the frame in the encoder; its one thread only */
     GMutex times_lock;
     guint64 total_us;
@@ -116,7 +117,7 @@ static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
                                      GST_BUFFER_PTS(au), &running);
     GST_BUFFER_PTS(au) = running;
     GST_BUFFER_DTS(au) = running;
-    GST_BUFFER_DURATION(au) = GST_SECOND / (guint64)self->fps;
+    GST_BUFFER_DURATION(au) = GST_SECOND / (guint64)self->config.fps;
     gst_sample_unref(sample);
     self->events.output(self, au, self->user_data);
     return GST_FLOW_OK;
@@ -145,11 +146,15 @@ static GstElement *caps_filter(GstCaps *caps)
     return filter;
 }
 
-static GstElement *raw_filter(const CamStreamConfig *config)
+static GstCaps *raw_caps(const CamStreamConfig *config)
 {
-    return caps_filter(gst_caps_new_simple("video/x-raw", "width", G_TYPE_INT, config->width,
-                                           "height", G_TYPE_INT, config->height,
-                                           "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL));
+    GstCaps *caps =
+        gst_caps_new_simple("video/x-raw", "width", G_TYPE_INT, config->width, "height", G_TYPE_INT,
+                            config->height, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
+
+    if (*config->colorimetry)
+        gst_caps_set_simple(caps, "colorimetry", G_TYPE_STRING, config->colorimetry, NULL);
+    return caps;
 }
 
 static GstElement *h264_filter(const char *factory)
@@ -171,7 +176,7 @@ static gboolean build(CamEncoder *self, const char *factory, const CamStreamConf
     GstElement *source = gst_element_factory_make("appsrc", NULL);
     GstElement *scale = gst_element_factory_make("videoscale", NULL);
     GstElement *convert = gst_element_factory_make("videoconvert", NULL);
-    GstElement *size = raw_filter(config);
+    GstElement *size = caps_filter(raw_caps(config));
     GstElement *profile = h264_filter(factory);
     GstElement *parse = gst_element_factory_make("h264parse", NULL);
     GstElement *format = h264_filter(factory);
@@ -183,6 +188,7 @@ static gboolean build(CamEncoder *self, const char *factory, const CamStreamConf
     if (!source || !scale || !convert || !self->element || !parse || !sink)
         return FALSE;
     self->source = GST_APP_SRC(source);
+    self->size = size;
     g_object_set(source, "format", GST_FORMAT_TIME, "is-live", TRUE, "max-bytes", (guint64)0,
                  "emit-signals", FALSE, NULL);
     configure_element(self->element, factory, config);
@@ -210,7 +216,7 @@ CamEncoder *cam_encoder_new(const char *factory, const CamStreamConfig *config,
 
     self->events = *events;
     self->user_data = user_data;
-    self->fps = config->fps;
+    self->config = *config;
     self->max_frames = (guint)MAX(config->fps, 10);
     g_mutex_init(&self->times_lock);
     if (!build(self, factory, config)) {
@@ -236,16 +242,37 @@ void cam_encoder_free(CamEncoder *self)
     g_free(self);
 }
 
-/* The encoder is told its stream's nominal rate whatever the source says, so that its parameter
- * sets stay the same when the source changes. */
+/* Pictures that come later with other colours (the "no signal" picture, another mode of the camera)
+ * are converted, so that the parameter sets stay. */
+static void keep_colorimetry(CamEncoder *self, GstCaps *caps)
+{
+    const char *colorimetry =
+        gst_structure_get_string(gst_caps_get_structure(caps, 0), "colorimetry");
+    GstCaps *raw;
+
+    if (*self->config.colorimetry || !colorimetry)
+        return;
+    g_strlcpy(self->config.colorimetry, colorimetry, sizeof(self->config.colorimetry));
+    raw = raw_caps(&self->config);
+    g_object_set(self->size, "caps", raw, NULL);
+    gst_caps_unref(raw);
+}
+
+const char *cam_encoder_colorimetry(CamEncoder *self)
+{
+    return self->config.colorimetry;
+}
+
+/* The encoder is told its stream's nominal rate whatever the source says, for the same reason. */
 static void follow_caps(CamEncoder *self, GstCaps *caps)
 {
     if (self->caps_from == caps)
         return;
+    keep_colorimetry(self, caps);
     gst_caps_replace(&self->caps_from, caps);
     gst_clear_caps(&self->caps);
     self->caps = gst_caps_copy(caps);
-    gst_caps_set_simple(self->caps, "framerate", GST_TYPE_FRACTION, self->fps, 1, NULL);
+    gst_caps_set_simple(self->caps, "framerate", GST_TYPE_FRACTION, self->config.fps, 1, NULL);
     gst_app_src_set_caps(self->source, self->caps);
 }
 
@@ -260,7 +287,7 @@ gboolean cam_encoder_push(CamEncoder *self, GstBuffer *buffer, GstCaps *caps, Gs
     copy = gst_buffer_copy(buffer);
     GST_BUFFER_PTS(copy) = pts;
     GST_BUFFER_DTS(copy) = GST_CLOCK_TIME_NONE;
-    GST_BUFFER_DURATION(copy) = GST_SECOND / (guint64)self->fps;
+    GST_BUFFER_DURATION(copy) = GST_SECOND / (guint64)self->config.fps;
     return gst_app_src_push_buffer(self->source, copy) == GST_FLOW_OK;
 }
 

@@ -19,6 +19,9 @@ CamEncoder *cam_encoder_new(const char *factory, const CamStreamConfig *config,
 /* Waits for its threads; no event comes afterwards. */
 void cam_encoder_free(CamEncoder *encoder);
 
+/* "" before the first frame. */
+const char *cam_encoder_colorimetry(CamEncoder *encoder);
+
 /* Borrows BUFFER and CAPS. FALSE: a second's worth of frames waits already, this one is dropped. */
 gboolean cam_encoder_push(CamEncoder *encoder, GstBuffer *buffer, GstCaps *caps, GstClockTime pts);
 

@@ -173,7 +173,8 @@ void cam_hub_set_config(CamHub *hub, const CamStreamConfig *config)
 
     g_mutex_lock(&hub->lock);
     changed = !cam_stream_config_same_encoding(&hub->config, config);
-    hub->config = *config;
+    if (changed)
+        hub->config = *config;
     g_mutex_unlock(&hub->lock);
     if (changed)
         rebuild(hub);
@@ -348,6 +349,9 @@ void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTim
             hub->last_pts = pts;
         else
             hub->stats.frames_dropped++;
+        if (!*hub->config.colorimetry)
+            g_strlcpy(hub->config.colorimetry, cam_encoder_colorimetry(hub->encoder),
+                      sizeof(hub->config.colorimetry));
     }
     g_mutex_unlock(&hub->lock);
 }

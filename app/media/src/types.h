@@ -24,6 +24,9 @@ typedef struct {
     int width, height, fps;
     int bitrate_kbps;
     int gop;
+    /* Of the pictures, as GStreamer writes it. Empty: that of the first one; it then stays, because
+     * it is part of the parameter sets. */
+    char colorimetry[48];
 } CamStreamConfig;
 
 typedef enum { CAM_SOURCE_TEST, CAM_SOURCE_V4L2, CAM_SOURCE_FILE } CamSourceType;
