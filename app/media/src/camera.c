@@ -120,11 +120,19 @@ typedef struct {
     CamFeed *feed;
 } Closing;
 
+static int sources_closing;
+
+gboolean cam_cameras_closing(void)
+{
+    return sources_closing > 0;
+}
+
 static gboolean source_closed(gpointer data)
 {
     CamCamera *camera = data;
 
     camera->closing = FALSE;
+    sources_closing--;
     if (camera->state == CAM_STATE_STARTING && !camera->source)
         open_source(camera);
     return G_SOURCE_REMOVE;
@@ -159,6 +167,7 @@ static void close_source(CamCamera *camera)
     *closing = (Closing){cam_camera_ref(camera), g_steal_pointer(&camera->source),
                          g_steal_pointer(&camera->source_feed)};
     camera->closing = TRUE;
+    sources_closing++;
     g_thread_unref(g_thread_new("close-source", close_thread, closing));
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define PROTOCOL_VERSION 1
+#define SOURCES_CLOSE_US (500 * 1000)
 
 CamService *cam_service_new(void)
 {
@@ -29,10 +30,23 @@ static gboolean close_camera(gpointer key, gpointer camera, gpointer user_data)
     return TRUE;
 }
 
+/* Devices close on threads of their own, which should not be cut off in the middle; but a device
+ * that hangs must not keep the process. */
+static void wait_for_sources(void)
+{
+    gint64 deadline = g_get_monotonic_time() + SOURCES_CLOSE_US;
+
+    while (cam_cameras_closing() && g_get_monotonic_time() < deadline) {
+        if (!g_main_context_iteration(NULL, FALSE))
+            g_usleep(1000);
+    }
+}
+
 void cam_service_free(CamService *service)
 {
     cam_rtsp_free(service->rtsp);
     g_hash_table_foreach_remove(service->cameras, close_camera, NULL);
+    wait_for_sources();
     cam_snapshots_free(service->snapshots);
     g_hash_table_unref(service->cameras);
     g_hash_table_unref(service->recorders);

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,8 +21,8 @@
 #define EXIT_NO_SOCKET 2
 #define EXIT_NO_PEER 3
 /* All in all the exit takes less than 3 s: after the recordings this much is left to the rest. */
-#define RECORDERS_TIMEOUT_MS 2700
-#define EXIT_TIMEOUT_S 3
+#define RECORDERS_TIMEOUT_MS 2200
+#define EXIT_TIMEOUT_MS 2900
 
 typedef struct {
     GMainLoop *loop;
@@ -52,13 +53,16 @@ static void on_exit_too_late(int number)
 
 static void shut_down(Helper *helper)
 {
+    const struct itimerval last = {
+        .it_value = {.tv_sec = EXIT_TIMEOUT_MS / 1000, .tv_usec = EXIT_TIMEOUT_MS % 1000 * 1000}};
+
     if (helper->exit_deadline)
         return;
     helper->exit_deadline = g_get_monotonic_time() + RECORDERS_TIMEOUT_MS * 1000;
     /* Whatever hangs (a device, a disk), the exit comes; what was recorded so far is on the disk
      * in whole fragments. */
     signal(SIGALRM, on_exit_too_late);
-    alarm(EXIT_TIMEOUT_S);
+    setitimer(ITIMER_REAL, &last, NULL);
     cam_service_shut_down(helper->service);
     g_timeout_add(10, on_exit_poll, helper);
 }

@@ -11,7 +11,7 @@
 /* Fragments reach the kernel as they are written; what a power cut may take is what was not synced
  * since. */
 #define SYNC_INTERVAL_US (400 * 1000)
-#define EOS_TIMEOUT_US (2500 * 1000)
+#define EOS_TIMEOUT_US (2000 * 1000)
 #define QUEUE_SECONDS 4
 
 struct _CamMp4 {

@@ -18,7 +18,7 @@ gboolean cam_mp4_push(CamMp4 *mp4, GstBuffer *au);
 gboolean cam_mp4_has_room(CamMp4 *mp4);
 gint64 cam_mp4_size(CamMp4 *mp4);
 
-/* Writes the end of the file (waiting up to 2.5 s for it), syncs file and directory, frees all but
+/* Writes the end of the file (waiting up to 2 s for it), syncs file and directory, frees all but
  * MP4 itself. Blocks: call it on a thread that may. Returns the file's size. */
 gint64 cam_mp4_finish(CamMp4 *mp4);
 void cam_mp4_free(CamMp4 *mp4);

@@ -5,6 +5,7 @@
 #include <gio/gio.h>
 
 #define SESSION_CLEANUP_S 2
+#define CLIENTS_END_US (500 * 1000)
 
 struct _CamRtsp {
     CamRtspClients *clients;
@@ -13,6 +14,8 @@ struct _CamRtsp {
     GstRTSPThreadPool *threads;
     GstRTSPServer *server; /* NULL until started */
     GSource *listener;
+    char *address; /* that is listened on */
+    int port;
     guint cleanup_timer;
 };
 
@@ -88,18 +91,35 @@ static GstRTSPFilterResult remove_client(GstRTSPServer *server, GstRTSPClient *c
     return GST_RTSP_FILTER_REMOVE;
 }
 
+/* Clients end on threads of their own. FALSE: some have not, within the time that there is. */
+static gboolean end_clients(CamRtsp *rtsp)
+{
+    gint64 deadline = g_get_monotonic_time() + CLIENTS_END_US;
+
+    gst_rtsp_server_client_filter(rtsp->server, remove_client, NULL);
+    while (cam_rtsp_clients_any(rtsp->clients)) {
+        if (g_get_monotonic_time() > deadline)
+            return FALSE;
+        g_usleep(2000);
+    }
+    return TRUE;
+}
+
 void cam_rtsp_free(CamRtsp *rtsp)
 {
     stop_listening(rtsp);
     if (rtsp->server) {
         g_source_remove(rtsp->cleanup_timer);
-        gst_rtsp_server_client_filter(rtsp->server, remove_client, NULL);
+        /* What is still in use stays: the process is about to end. */
+        if (!end_clients(rtsp))
+            return;
         g_object_unref(rtsp->server);
     }
     g_object_unref(rtsp->mounts);
     g_object_unref(rtsp->threads);
     g_object_unref(rtsp->auth);
     cam_rtsp_clients_free(rtsp->clients);
+    g_free(rtsp->address);
     g_free(rtsp);
 }
 
@@ -126,30 +146,47 @@ static int listen_errno(const GError *error)
     return EADDRNOTAVAIL;
 }
 
-int cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+static gboolean is_listening_on(CamRtsp *rtsp, const CamRtspSetup *setup)
+{
+    return rtsp->listener && g_str_equal(rtsp->address, setup->address) &&
+           (setup->port == 0 || setup->port == rtsp->port);
+}
+
+/* The old listener goes only when the new one is there. */
+static gboolean listen_on(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
 {
     g_autofree char *service = g_strdup_printf("%d", setup->port);
     g_autoptr(GError) error = NULL;
     GSource *listener;
 
+    gst_rtsp_server_set_address(rtsp->server, setup->address);
+    gst_rtsp_server_set_service(rtsp->server, service);
+    listener = gst_rtsp_server_create_source(rtsp->server, NULL, &error);
+    if (!listener) {
+        *error_number = listen_errno(error);
+        return FALSE;
+    }
+    stop_listening(rtsp);
+    rtsp->listener = listener;
+    g_source_attach(listener, NULL);
+    g_free(rtsp->address);
+    rtsp->address = g_strdup(setup->address);
+    rtsp->port = gst_rtsp_server_get_bound_port(rtsp->server);
+    return TRUE;
+}
+
+int cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+{
     if (!rtsp->server) {
         rtsp->server = server_new(rtsp);
         rtsp->cleanup_timer =
             g_timeout_add_seconds(SESSION_CLEANUP_S, clean_sessions, rtsp->server);
     }
-    stop_listening(rtsp);
-    gst_rtsp_server_set_address(rtsp->server, setup->address);
-    gst_rtsp_server_set_service(rtsp->server, service);
+    if (!is_listening_on(rtsp, setup) && !listen_on(rtsp, setup, error_number))
+        return -1;
     cam_rtsp_clients_set_limit(rtsp->clients, setup->max_connections);
     cam_rtsp_auth_configure(rtsp->auth, setup->realm, setup->basic);
-    listener = gst_rtsp_server_create_source(rtsp->server, NULL, &error);
-    if (!listener) {
-        *error_number = listen_errno(error);
-        return -1;
-    }
-    rtsp->listener = listener;
-    g_source_attach(listener, NULL);
-    return gst_rtsp_server_get_bound_port(rtsp->server);
+    return rtsp->port;
 }
 
 void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users)

@@ -43,6 +43,8 @@ static Login check_digest(CamRtspAuth *self, GstRTSPContext *ctx, const char *pa
     CamDigest digest;
     g_autofree char *expected = NULL;
     const char *uri = NULL;
+    /* NULL for a method that RTSP does not have. */
+    const char *method = gst_rtsp_method_as_text(ctx->method);
     CamNonceState nonce;
     gboolean known, right;
 
@@ -52,7 +54,7 @@ static Login check_digest(CamRtspAuth *self, GstRTSPContext *ctx, const char *pa
     gst_rtsp_message_parse_request(ctx->request, NULL, &uri, NULL);
     g_mutex_lock(&self->lock);
     expected = cam_digest_response(G_CHECKSUM_MD5, ha1_of(self, digest.username, &known),
-                                   gst_rtsp_method_as_text(ctx->method), &digest);
+                                   method ? method : "", &digest);
     nonce = cam_nonce_check(self->key, digest.nonce, g_get_monotonic_time(), NONCE_LIFETIME_US);
     right = cam_equal_constant_time(expected, digest.response) & known;
     right &= g_str_equal(digest.realm, self->realm);

@@ -24,6 +24,16 @@ CamRtspClients *cam_rtsp_clients_new(void)
     return clients;
 }
 
+gboolean cam_rtsp_clients_any(CamRtspClients *clients)
+{
+    gboolean any;
+
+    g_mutex_lock(&clients->lock);
+    any = g_hash_table_size(clients->table) > 0;
+    g_mutex_unlock(&clients->lock);
+    return any;
+}
+
 void cam_rtsp_clients_free(CamRtspClients *clients)
 {
     g_source_remove(clients->stuck_timer);
@@ -87,12 +97,8 @@ static void on_closed(GstRTSPClient *client, gpointer user_data)
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
     g_hash_table_remove(clients->table, client);
-    if (entry) {
-        if (!entry->refused && entry->authenticated)
-            emit(entry, "closed");
-        if (entry->login_timer)
-            g_source_remove(entry->login_timer);
-    }
+    if (entry && !entry->refused && entry->authenticated)
+        emit(entry, "closed");
     g_mutex_unlock(&clients->lock);
     if (entry)
         entry_free(entry);
@@ -140,22 +146,36 @@ static void on_setup(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_d
     g_mutex_unlock(&clients->lock);
 }
 
+/* The entry may be gone before its timer is, so the timer knows no more than the number. */
+typedef struct {
+    CamRtspClients *clients;
+    gint64 id;
+} LoginTimer;
+
 static gboolean login_too_late(gpointer data)
 {
-    CamRtspEntry *entry = data;
-    CamRtspClients *clients = entry->owner;
+    LoginTimer *timer = data;
+    GHashTableIter iter;
+    gpointer value;
 
-    /* The timer is removed under this lock before the entry is freed. */
-    g_mutex_lock(&clients->lock);
-    if (g_source_is_destroyed(g_main_current_source())) {
-        g_mutex_unlock(&clients->lock);
-        return G_SOURCE_REMOVE;
+    g_mutex_lock(&timer->clients->lock);
+    g_hash_table_iter_init(&iter, timer->clients->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        CamRtspEntry *entry = value;
+
+        if (entry->id == timer->id && !entry->authenticated)
+            close_entry(entry, 0);
     }
-    entry->login_timer = 0;
-    if (!entry->authenticated)
-        close_entry(entry, 0);
-    g_mutex_unlock(&clients->lock);
+    g_mutex_unlock(&timer->clients->lock);
     return G_SOURCE_REMOVE;
+}
+
+static void start_login_timer(CamRtspClients *clients, gint64 id)
+{
+    LoginTimer *timer = g_new(LoginTimer, 1);
+
+    *timer = (LoginTimer){clients, id};
+    g_timeout_add_full(G_PRIORITY_DEFAULT, LOGIN_TIMEOUT_MS, login_too_late, timer, g_free);
 }
 
 static int count(CamRtspClients *clients)
@@ -186,7 +206,6 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
     GstRTSPConnection *connection = gst_rtsp_client_get_connection(client);
 
     entry->client = client;
-    entry->owner = clients;
     entry->address = g_strdup(gst_rtsp_connection_get_ip(connection));
     entry->connected_at = cam_now();
     entry->camera = -1;
@@ -194,7 +213,7 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
     g_mutex_lock(&clients->lock);
     entry->id = ++clients->next_id;
     entry->refused = count(clients) >= clients->limit;
-    entry->login_timer = g_timeout_add(LOGIN_TIMEOUT_MS, login_too_late, entry);
+    start_login_timer(clients, entry->id);
     g_hash_table_insert(clients->table, client, entry);
     if (entry->refused)
         emit(entry, "refused");

@@ -10,7 +10,9 @@
 typedef struct _CamRtspClients CamRtspClients;
 
 CamRtspClients *cam_rtsp_clients_new(void);
+/* At the end of the process, when no client is left. */
 void cam_rtsp_clients_free(CamRtspClients *clients);
+gboolean cam_rtsp_clients_any(CamRtspClients *clients);
 
 void cam_rtsp_clients_set_limit(CamRtspClients *clients, int max_connections);
 

@@ -5,12 +5,10 @@
 typedef struct {
     gint64 id;
     GstRTSPClient *client; /* weak: it is in the table until it closes */
-    CamRtspClients *owner;
     GMainContext *context; /* that serves it, once it has sent something */
     char *address, *user, *nonce;
     gboolean refused, authenticated, played;
     GstClockTime connected_at;
-    guint login_timer;
     GWeakRef media;
     int camera;
     char stream[CAM_NAME_MAX + 1];

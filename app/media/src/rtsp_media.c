@@ -15,6 +15,7 @@ typedef struct {
     GstAppSrc *source;
     guint64 max_bytes;
     guint max_buffers;
+    GstRTSPLowerTrans protocols;
     gint playing;       /* atomic */
     gint64 stuck_since; /* µs, 0: not; written under the hub's lock, read anywhere */
 } Share;
@@ -151,13 +152,23 @@ static GstRTSPMedia *construct(GstRTSPMediaFactory *factory, const GstRTSPUrl *u
 
     if (!media)
         return NULL;
-    gst_rtsp_media_set_protocols(media, protocols(url));
     share = share_new(self->hub, media);
+    share->protocols = protocols(url);
     g_object_set_data_full(G_OBJECT(media), DATA_KEY, share, share_free);
     g_signal_connect(media, "unprepared", G_CALLBACK(on_unprepared), share);
     share->consumer = cam_hub_attach(share->hub, &(CamHubConsumer){deliver, ready, share});
     self->created(media, self->camera, self->stream, self->user_data);
     return media;
+}
+
+/* Comes after construct() and gives every media what its factory has; the address may ask for less.
+ */
+static void configure(GstRTSPMediaFactory *factory, GstRTSPMedia *media)
+{
+    Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
+
+    GST_RTSP_MEDIA_FACTORY_CLASS(cam_rtsp_factory_parent_class)->configure(factory, media);
+    gst_rtsp_media_set_protocols(media, share->protocols);
 }
 
 void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing)
@@ -199,6 +210,7 @@ static void cam_rtsp_factory_class_init(CamRtspFactoryClass *klass)
     klass->parent.create_element = create_element;
     klass->parent.create_pipeline = create_pipeline;
     klass->parent.construct = construct;
+    klass->parent.configure = configure;
 }
 
 static void cam_rtsp_factory_init(CamRtspFactory *self)

@@ -1,12 +1,13 @@
 #include "snapshot.h"
 #include "events.h"
+#include "jpeg_colours.h"
 #include "log.h"
 
 #include <turbojpeg.h>
 
 #define WORKERS 2
 #define MAX_PER_SECOND 100
-#define MAX_QUEUED 32
+#define MAX_QUEUED 64
 /* A few qualities of the newest frame of each camera. */
 #define CACHE_ENTRIES 16
 #define DECODE_POLL_MS 20
@@ -76,31 +77,36 @@ static void still_free(Still *still)
     g_free(still);
 }
 
-static GBytes *encode(CamFrame *frame, int quality)
+static GBytes *compress(const GstVideoFrame *video, int quality)
 {
-    GstVideoFrame video;
-    const unsigned char *planes[3];
-    int strides[3];
+    CamJpegPlanes planes = cam_jpeg_planes(video);
+    tjhandle compressor = tjInitCompress();
     unsigned char *jpeg = NULL;
     unsigned long size = 0;
-    tjhandle compressor;
     GBytes *bytes = NULL;
+    /* The fast transform is not exact enough for the highest qualities. */
+    int flags = quality < 95 ? TJFLAG_FASTDCT : TJFLAG_ACCURATEDCT;
 
-    if (!gst_video_frame_map(&video, &frame->info, frame->buffer, GST_MAP_READ))
-        return NULL;
-    for (guint i = 0; i < 3; i++) {
-        planes[i] = GST_VIDEO_FRAME_PLANE_DATA(&video, i);
-        strides[i] = GST_VIDEO_FRAME_PLANE_STRIDE(&video, i);
-    }
-    compressor = tjInitCompress();
-    if (tjCompressFromYUVPlanes(compressor, planes, GST_VIDEO_FRAME_WIDTH(&video), strides,
-                                GST_VIDEO_FRAME_HEIGHT(&video), TJSAMP_420, &jpeg, &size, quality,
-                                TJFLAG_FASTDCT) == 0)
+    if (tjCompressFromYUVPlanes(compressor, (const unsigned char **)planes.plane,
+                                GST_VIDEO_FRAME_WIDTH(video), planes.stride,
+                                GST_VIDEO_FRAME_HEIGHT(video), TJSAMP_420, &jpeg, &size, quality,
+                                flags) == 0)
         bytes = g_bytes_new(jpeg, size);
     else
         cam_log(CAM_LOG_ERROR, "snapshot", "%s", tjGetErrorStr2(compressor));
     tjFree(jpeg);
     tjDestroy(compressor);
+    return bytes;
+}
+
+static GBytes *encode(CamFrame *frame, int quality)
+{
+    GstVideoFrame video;
+    GBytes *bytes;
+
+    if (!gst_video_frame_map(&video, &frame->info, frame->buffer, GST_MAP_READ))
+        return NULL;
+    bytes = compress(&video, quality);
     gst_video_frame_unmap(&video);
     return bytes;
 }
