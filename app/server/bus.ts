@@ -1,15 +1,18 @@
 /** The one event bus. Domains tell each other what happened; the WebSocket passes the same events on to its subscribers. */
 import { EventEmitter } from 'node:events'
+import { type Actor, currentActor } from './actor.ts'
 
 export const EVENT_CATEGORIES = ['camera', 'recording', 'motion', 'alert', 'config', 'auth', 'job'] as const
 export type EventCategory = (typeof EVENT_CATEGORIES)[number]
 
-/** As it goes out on the WebSocket. `timestamp` is ISO 8601. */
+/** `timestamp` is ISO 8601. All but `actor` goes out on the WebSocket. */
 export interface ServerEvent {
   readonly category: EventCategory
   readonly type: string
   readonly timestamp: string
   readonly data: Readonly<Record<string, unknown>>
+  /** Who caused it, for the audit log. */
+  readonly actor?: Actor
 }
 
 interface BusEvents {
@@ -30,6 +33,7 @@ export class Bus extends EventEmitter<BusEvents> {
   }
 
   publish(category: EventCategory, type: string, data: Record<string, unknown>): void {
-    this.emit('event', { category, type, timestamp: new Date().toISOString(), data })
+    const actor = currentActor()
+    this.emit('event', { category, type, timestamp: new Date().toISOString(), data, ...(actor ? { actor } : {}) })
   }
 }

@@ -1,0 +1,2 @@
+export { AuditLog, type AuditQuery } from './audit.ts'
+export type { AuditEntry } from './chain.ts'
