@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type CameraSpec, parseCameraSpec } from './cameras/index.ts'
 import { errorText, StartupError } from './errors.ts'
+import { parseProxyRange } from './http/index.ts'
 import { LOG_LEVELS, type LogLevel } from './log.ts'
 
 export interface Options {
@@ -24,6 +25,12 @@ export interface Options {
   /** Seconds. */
   readonly sessionTimeout: number
   readonly rateLimits: 'device' | 'overview' | 'off'
+  /** Addresses or CIDR ranges of reverse proxies that tell the truth about their clients. */
+  readonly trustedProxies: readonly string[]
+  /** Plain HTTP sends to HTTPS. */
+  readonly httpsRedirect: boolean
+  /** Seconds; 0: no Strict-Transport-Security. */
+  readonly hstsMaxAge: number
 }
 
 interface OptionSpec {
@@ -54,6 +61,9 @@ const OPTIONS = {
   'session-timeout': { argument: 'SECONDS', help: 'lifetime of a login', fallback: '3600' },
   'media-helper': { argument: 'FILE', help: 'the media helper (camera-media beside this program)' },
   'rate-limits': { argument: 'SET', help: 'device, overview or off', fallback: 'device' },
+  'trusted-proxy': { argument: 'CIDR', help: 'reverse proxy whose X-Forwarded-* are believed; repeatable', multiple: true },
+  'https-redirect': { argument: 'on|off', help: 'send plain HTTP to HTTPS, /health excepted', fallback: 'off' },
+  'hsts-max-age': { argument: 'SECONDS', help: 'Strict-Transport-Security over TLS; 0: none', fallback: '0' },
 } as const satisfies Record<string, OptionSpec>
 
 type Name = keyof typeof OPTIONS
@@ -174,6 +184,18 @@ function interpret(values: Values): Options {
     corsOrigins: values['cors-origin'] ?? [],
     sessionTimeout: integer('session-timeout', 1, 31_536_000),
     rateLimits: choice('rate-limits', ['device', 'overview', 'off']),
+    trustedProxies: (values['trusted-proxy'] ?? []).map(proxyRange),
+    httpsRedirect: choice('https-redirect', ['on', 'off']) === 'on',
+    hstsMaxAge: integer('hsts-max-age', 0, 63_072_000),
+  }
+}
+
+function proxyRange(text: string): string {
+  try {
+    parseProxyRange(text)
+    return text
+  } catch {
+    throw new StartupError(`--trusted-proxy: "${text}" is no IP address or range such as 192.0.2.0/24`)
   }
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiRoutes } from './api/index.ts'
-import { Auth, ensureCertificate, RTSP_REALM, RtspAccess } from './auth/index.ts'
+import { Auth, RTSP_REALM, RtspAccess } from './auth/index.ts'
 import { Bus } from './bus.ts'
 import { Cameras } from './cameras/index.ts'
 import type { Options } from './cli.ts'
@@ -17,6 +17,7 @@ import { Catalogue, Recorder } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
+import { Certificates } from './tls/index.ts'
 import { VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
 
@@ -106,8 +107,9 @@ export class CameraServer {
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
-    const routes = apiRoutes({ auth, cameras, recorder, media, storage, system: new SystemReader(), snapshots })
-    const tls = await ensureCertificate(data('tls'))
+    const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
+    const routes = apiRoutes({ certificates, auth, cameras, recorder, media, storage, system: new SystemReader(), snapshots })
+    const tls = certificates.files
     const listener = { address: options.bind }
     const http = new HttpServer({
       listeners: [
@@ -123,9 +125,13 @@ export class CameraServer {
       limits: { stopMs: HTTP_STOP_MS },
       cors: { origins: options.corsOrigins },
       rateLimits: () => options.rateLimits,
+      trustedProxies: options.trustedProxies,
+      redirectToHttps: options.httpsRedirect,
+      hstsMaxAge: options.hstsMaxAge,
       websocket: { path: '/api/v1', behaviour: socket as WebSocketBehaviour<unknown> },
     })
     this.started.push({ start: () => {}, stop: () => http.stop() })
+    certificates.use((files) => http.replaceCertificate(files))
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     return { http: plain, https, rtsp: media.rtspPort, dashboard }
   }

@@ -2,8 +2,10 @@
 import type { Auth } from '../auth/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
+import type { Certificates } from '../tls/index.ts'
 import { authRoutes } from './auth.ts'
 import { cameraRoutes } from './camera.ts'
+import { certificateRoutes } from './certificate.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { streamsRoutes } from './streams.ts'
@@ -12,6 +14,7 @@ import { type SystemParts, systemRoutes } from './system.ts'
 export interface ApiParts extends SystemParts {
   readonly auth: Auth
   readonly snapshots: Snapshots
+  readonly certificates: Certificates
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -19,6 +22,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
   return [
     ...authRoutes(auth),
     ...systemRoutes(parts),
+    ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder),
     ...recordingsRoutes(recorder),

@@ -6,17 +6,8 @@ import { lookup } from 'mrmime'
 import { isNotModified } from './conditional.ts'
 import { type Coding, compressForGood, isText, pickCoding } from './encoding.ts'
 import type { Exchange } from './exchange.ts'
+import { BINARY_CSP, pageHeaders } from './security-headers.ts'
 
-const CSP = [
-  "default-src 'self'",
-  "img-src 'self' blob: data:",
-  "media-src 'self' blob:",
-  "connect-src 'self' ws: wss:",
-  "style-src 'self' 'unsafe-inline'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'self'",
-].join('; ')
 /** Pages whose address is not their name. */
 const PAGES: Readonly<Record<string, string>> = {
   '/': 'index.html',
@@ -72,14 +63,21 @@ export class StaticAssets {
     const coding = pickCoding(exchange.acceptEncoding, [...asset.codings.keys()])
     // A strong tag names the bytes that go out, so each coding has its own.
     const etag = coding === null ? asset.etag : `${asset.etag.slice(0, -1)}-${coding}"`
-    const headers: Record<string, string> = { ETag: etag, 'Cache-Control': 'no-cache', 'Referrer-Policy': 'no-referrer' }
+    const headers: Record<string, string> = {
+      ETag: etag,
+      'Cache-Control': 'no-cache',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      // Also with 304, for what it says replaces what the client has kept.
+      ...(asset.type.startsWith('text/html')
+        ? pageHeaders(exchange.host, exchange.secure)
+        : { 'Content-Security-Policy': BINARY_CSP }),
+    }
     if (asset.codings.size > 0) headers.Vary = 'Accept-Encoding'
     if (isNotModified(exchange.conditions, { etag })) {
       exchange.sendHead(304, headers)
       return
     }
     headers['Content-Type'] = asset.type
-    if (asset.type.startsWith('text/html')) headers['Content-Security-Policy'] = CSP
     if (coding !== null) headers['Content-Encoding'] = coding
     exchange.send(200, headers, (coding === null ? undefined : asset.codings.get(coding)) ?? asset.bytes)
   }

@@ -7,7 +7,7 @@ export function successBody(json: string, versioned: boolean, now: number): stri
   return versioned ? `{"status":"success","data":${json},"timestamp":${now}}` : json
 }
 
-export function errorBody(error: ApiError, versioned: boolean, now: number): string {
+export function errorBody(error: Pick<ApiError, 'code' | 'message' | 'details'>, versioned: boolean, now: number): string {
   const { code, message, details } = error
   if (!versioned) return JSON.stringify({ error: { code, message, details, timestamp: new Date(now).toISOString() } })
   return JSON.stringify({ status: 'error', error: { code, message, details, timestamp: now }, timestamp: now })

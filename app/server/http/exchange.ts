@@ -7,8 +7,10 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { SESSION_COOKIE } from '../caller.ts'
 import { type ClientAddress, clientAddress } from './address.ts'
+import { lastItem, type TrustedProxies, wholeHeader } from './proxies.ts'
 import type { CredentialSource } from './route.ts'
 import { isVersioned } from './router.ts'
+import type { SecurityHeaders } from './security-headers.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -16,6 +18,9 @@ export type Headers = Readonly<Record<string, string>>
 export interface Listener {
   readonly name: string
   readonly secure: boolean
+  readonly proxies: TrustedProxies
+  /** For connections that a client knows as safe, and for others. */
+  readonly headers: { readonly secure: SecurityHeaders; readonly plain: SecurityHeaders }
 }
 
 /** Headers that only files and assets ask for. */
@@ -42,9 +47,13 @@ export class Exchange {
   /** A page asks, which shows its own form of login: a Basic challenge would make the browser open its dialog over it. */
   readonly fromPage: boolean
   readonly client: ClientAddress
+  /** TLS, to us or to a proxy of ours. */
+  readonly secure: boolean
   /** Answers in the envelope form. */
   readonly versioned: boolean
   conditions = NO_CONDITIONS
+  /** As announced; not a number where the announcement is none. */
+  bodyLength = 0
   /** More of the body may come than is worth swallowing: the answer closes the connection. */
   unreadBody = false
   /** Goes out with whatever the answer will be. */
@@ -74,7 +83,16 @@ export class Exchange {
     this.origin = req.getHeader('origin')
     this.host = req.getHeader('host')
     this.acceptEncoding = req.getHeader('accept-encoding')
-    this.client = clientAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
+    const peer = clientAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
+    const { proxies } = listener
+    if (proxies.none || !proxies.trusts(peer.text)) {
+      this.client = peer
+      this.secure = listener.secure
+    } else {
+      this.client = proxies.client(peer, wholeHeader(req, 'x-forwarded-for'))
+      const protocol = lastItem(wholeHeader(req, 'x-forwarded-proto')).toLowerCase()
+      this.secure = protocol === '' ? listener.secure : protocol === 'https'
+    }
     this.versioned = isVersioned(this.path)
     this.#finished = finished
   }
@@ -100,7 +118,7 @@ export class Exchange {
   credentials(token: string): CredentialSource {
     const { method, authorization, cookie, origin, host } = this
     const url = this.rawQuery === '' ? this.path : `${this.path}?${this.rawQuery}`
-    return { method, url, authorization, cookie, origin, host, token, address: this.client.text, secure: this.listener.secure }
+    return { method, url, authorization, cookie, origin, host, token, address: this.client.text, secure: this.secure }
   }
 
   /** Made only for handlers that look at it. */
@@ -188,10 +206,10 @@ export class Exchange {
   #writeHead(status: number, headers: Headers): void {
     this.status = status
     const { res } = this
-    res.writeStatus(STATUS_LINES.get(status) ?? String(status))
-    res.writeHeader('X-Content-Type-Options', 'nosniff')
-    res.writeHeader('X-Frame-Options', 'DENY')
-    if (headers['Cache-Control'] === undefined) res.writeHeader('Cache-Control', 'no-store')
+    // What the library writes by itself.
+    if (status !== 200) res.writeStatus(STATUS_LINES.get(status) ?? String(status))
+    const security = this.secure ? this.listener.headers.secure : this.listener.headers.plain
+    security.write(res, headers)
     for (const name in this.headers) {
       if (name === 'Vary' && headers.Vary !== undefined) continue
       res.writeHeader(name, safe(this.headers[name] ?? ''))

@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts'
 import { FileStream } from './file-stream.ts'
 import { parseRange } from './range.ts'
 import type { FileReply } from './route.ts'
+import { BINARY_CSP } from './security-headers.ts'
 
 export async function sendFile(exchange: Exchange, reply: FileReply, stallMs: number): Promise<void> {
   const file = await openFile(reply.path)
@@ -31,6 +32,7 @@ async function answer(exchange: Exchange, reply: FileReply, file: FileHandle, st
     'Last-Modified': new Date(validators.modifiedMs).toUTCString(),
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
+    'Content-Security-Policy': BINARY_CSP,
   }
   if (isNotModified(exchange.conditions, validators)) return exchange.sendHead(304, headers)
 

@@ -13,9 +13,10 @@ import type { Cors } from './cors.ts'
 import { Exchange, type Listener } from './exchange.ts'
 import { isJsonType, parseJson } from './json.ts'
 import type { HttpLimits } from './limits.ts'
-import type { RateDecision, RateLimiter } from './rate-limit.ts'
-import { sendError, sendReply } from './reply.ts'
-import { type Authenticate, type Caller, type HandlerInput, type Route, roleAllows } from './route.ts'
+import type { RateLimiter } from './rate-limit.ts'
+import { httpsLocation } from './redirect.ts'
+import { sendError, sendRateLimited, sendReply } from './reply.ts'
+import { type Authenticate, type Caller, type HandlerInput, type RateClass, type Route, roleAllows } from './route.ts'
 import { allowed, type Match, Router } from './router.ts'
 import { parseQuery } from './target.ts'
 import { Validator } from './validation.ts'
@@ -30,6 +31,8 @@ export interface PipelineOptions {
   readonly assets: StaticAssets
   /** Where a WebSocket is expected; a plain request there is told so. */
   readonly websocketPath: string | null
+  /** The port that plain requests are sent to; null: they are answered. */
+  readonly redirectPort: () => number | null
   readonly now: () => number
 }
 
@@ -59,7 +62,7 @@ class Input {
     exchange: Exchange,
   ) {
     this.address = exchange.client.text
-    this.secure = exchange.listener.secure
+    this.secure = exchange.secure
     this.#exchange = exchange
   }
 
@@ -73,7 +76,6 @@ export class Pipeline {
   readonly #router: Router
   readonly #validators = new Map<Route, Validator>()
   readonly #gate: BodyGate
-  readonly #rates = new WeakMap<Exchange, RateDecision>()
   readonly #inFlight = new Set<Exchange>()
   #whenIdle: (() => void) | null = null
 
@@ -117,16 +119,19 @@ export class Pipeline {
   }
 
   #run(exchange: Exchange, req: HttpRequest): Promise<void> | undefined {
-    const { cors, rateLimiter } = this.#options
+    const { cors } = this.#options
     if (cors.enabled) Object.assign(exchange.headers, cors.headers(exchange.origin))
-    if (exchange.method !== 'GET') this.#readBodyHead(exchange, req)
+    if (this.redirected(exchange)) return
+    const reading = exchange.method === 'GET'
+    if (!reading) this.#readBodyHead(exchange, req)
 
     const match = this.#router.find(exchange.isHead ? 'GET' : exchange.method, exchange.path)
     if (match === null || match.endpoint === null) return this.#unrouted(exchange, req, match)
     const { route } = match.endpoint
     if ('binary' in route.response) exchange.readConditions(req)
 
-    this.#limit(exchange, rateLimiter.take(exchange.client.key, route.rate))
+    if (this.limited(exchange, route.rate)) return
+    if (!reading) this.#refuseLongBody(exchange)
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
     if (!(caller instanceof Promise)) {
@@ -143,7 +148,7 @@ export class Pipeline {
 
   #newRequest(exchange: Exchange, req: HttpRequest, match: Match, route: Route, query: ReadonlyMap<string, string>): Request {
     const reading = exchange.method === 'GET' || exchange.isHead
-    const body = reading ? null : this.#collect(exchange, req)
+    const body = reading ? null : this.#collect(exchange)
     return { exchange, route, params: match.params, query, body, contentType: body === null ? '' : req.getHeader('content-type') }
   }
 
@@ -160,6 +165,7 @@ export class Pipeline {
       }
       return
     }
+    if (this.limited(exchange, 'api')) return
     if (match === null && asset === null) {
       if (exchange.path === websocketPath) {
         throw new ApiError('NOT_FOUND', 'This address speaks WebSocket only', exchange.path, { Upgrade: 'websocket' })
@@ -171,17 +177,25 @@ export class Pipeline {
     else throw new ApiError('METHOD_NOT_ALLOWED', `${exchange.method} is not allowed here`, allow, { Allow: allow })
   }
 
-  #limit(exchange: Exchange, rate: RateDecision | null): void {
-    if (rate === null) return
+  /** True: the answer was that there were too many requests. */
+  limited(exchange: Exchange, rate: RateClass): boolean {
+    const decision = this.#options.rateLimiter.take(exchange.client.key, rate)
+    if (decision === null) return false
     const { headers } = exchange
-    headers['X-RateLimit-Limit'] = String(rate.limit)
-    headers['X-RateLimit-Remaining'] = String(rate.remaining)
-    headers['X-RateLimit-Reset'] = String(rate.reset)
-    if (rate.allowed) return
-    this.#rates.set(exchange, rate)
-    throw new ApiError('RATE_LIMITED', 'Too many requests', `${rate.limit} per ${rate.period}`, {
-      'Retry-After': String(rate.retryAfter),
-    })
+    headers['X-RateLimit-Limit'] = String(decision.limit)
+    headers['X-RateLimit-Remaining'] = String(decision.remaining)
+    headers['X-RateLimit-Reset'] = String(decision.reset)
+    if (decision.allowed) return false
+    sendRateLimited(exchange, decision, this.#options.now())
+    return true
+  }
+
+  /** True: the answer was a redirection to HTTPS. */
+  redirected(exchange: Exchange): boolean {
+    const location = httpsLocation(exchange, this.#options.redirectPort())
+    if (location === null) return false
+    exchange.send(308, { Location: location }, '')
+    return true
   }
 
   #authenticate(exchange: Exchange, route: Route, token: string): Promise<Caller | null> | Caller | null {
@@ -195,17 +209,19 @@ export class Pipeline {
     }
   }
 
-  /** Refuses a body by its announced length before a byte of it was read. */
   #readBodyHead(exchange: Exchange, req: HttpRequest): void {
-    const length = Number(req.getHeader('content-length'))
+    exchange.bodyLength = Number(req.getHeader('content-length'))
     const chunked = req.getHeader('transfer-encoding') !== ''
-    exchange.unreadBody = chunked || length > this.#gate.limits.bytes
-    if (length > this.#gate.limits.bytes) throw tooLarge(this.#gate.limits.bytes)
+    exchange.unreadBody = chunked || exchange.bodyLength > this.#gate.limits.bytes
   }
 
-  #collect(exchange: Exchange, req: HttpRequest): BodyCollector | null {
-    const length = req.getHeader('content-length')
-    if (!exchange.unreadBody && (length === '' || Number(length) === 0)) return null
+  /** By its announced length, before a byte of it was read. */
+  #refuseLongBody({ bodyLength }: Exchange): void {
+    if (bodyLength > this.#gate.limits.bytes) throw tooLarge(this.#gate.limits.bytes)
+  }
+
+  #collect(exchange: Exchange): BodyCollector | null {
+    if (!exchange.unreadBody && exchange.bodyLength === 0) return null
     const body = new BodyCollector(exchange.res, this.#gate)
     exchange.onEnd(() => body.cancel())
     return body
@@ -253,7 +269,7 @@ export class Pipeline {
       error = new ApiError('INTERNAL_ERROR', 'The server has failed', id)
     }
     if (exchange.done) exchange.abandon()
-    else sendError(exchange, error as ApiError, now(), this.#rates.get(exchange) ?? null)
+    else sendError(exchange, error as ApiError, now())
   }
 
   #validator(route: Route): Validator {

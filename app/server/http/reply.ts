@@ -7,6 +7,7 @@ import { sendFile } from './file-reply.ts'
 import type { HttpLimits } from './limits.ts'
 import type { RateDecision } from './rate-limit.ts'
 import { BytesReply, FileReply, JsonReply } from './route.ts'
+import { BINARY_CSP } from './security-headers.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const JSON_HEADERS: Headers = Object.freeze({ 'Content-Type': JSON_TYPE })
@@ -15,7 +16,7 @@ const JSON_HEADERS: Headers = Object.freeze({ 'Content-Type': JSON_TYPE })
 export function sendReply(exchange: Exchange, value: unknown, now: number, limits: HttpLimits): Promise<void> | undefined {
   if (value instanceof FileReply) return sendFile(exchange, value, limits.stallMs)
   if (value instanceof BytesReply) {
-    const headers = { 'Content-Type': value.type, ...value.headers }
+    const headers = { 'Content-Type': value.type, 'Content-Security-Policy': BINARY_CSP, ...value.headers }
     if (isText(value.type)) return sendText(exchange, headers, value.bytes, limits.compressAbove)
     exchange.send(200, headers, value.bytes)
     return undefined
@@ -39,11 +40,20 @@ function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Arra
   return compressNow(body).then((small) => exchange.send(200, { ...varied, 'Content-Encoding': 'gzip' }, small))
 }
 
-export function sendError(exchange: Exchange, error: ApiError, now: number, rate: RateDecision | null): void {
+export function sendError(exchange: Exchange, error: ApiError, now: number): void {
   const headers: Record<string, string> = { 'Content-Type': JSON_TYPE, ...error.headers }
   if (error.status === 401 && headers['WWW-Authenticate'] === undefined && !exchange.fromPage) {
     headers['WWW-Authenticate'] = 'Basic realm="camera", charset="UTF-8"'
   }
-  const limited = error.code === 'RATE_LIMITED' && exchange.versioned && rate !== null
-  exchange.send(error.status, headers, limited ? rateLimitBody(error.message, rate) : errorBody(error, exchange.versioned, now))
+  exchange.send(error.status, headers, errorBody(error, exchange.versioned, now))
+}
+
+/** Written without an exception on the way: a flood of requests would spend most of its time on the stacks. */
+export function sendRateLimited(exchange: Exchange, rate: RateDecision, now: number): void {
+  const message = 'Too many requests'
+  const details = `${rate.limit} per ${rate.period}`
+  const body = exchange.versioned
+    ? rateLimitBody(message, rate)
+    : errorBody({ code: 'RATE_LIMITED', message, details }, false, now)
+  exchange.send(429, { 'Content-Type': JSON_TYPE, 'Retry-After': String(rate.retryAfter) }, body)
 }

@@ -3,12 +3,15 @@ import type { Logger } from 'pino'
 import type { StaticAssets } from './assets.ts'
 import { Cors } from './cors.ts'
 import { docsAssets } from './docs/assets.ts'
+import type { Exchange } from './exchange.ts'
 import { DEFAULT_LIMITS, type HttpLimits } from './limits.ts'
-import { BoundApp, type ListenerOptions } from './listen.ts'
+import { BoundApp, type ListenerOptions, type TlsFiles } from './listen.ts'
 import { openApiRoute } from './openapi-route.ts'
 import { Pipeline } from './pipeline.ts'
+import { TrustedProxies } from './proxies.ts'
 import { RateLimiter, type RateLimitMode } from './rate-limit.ts'
 import type { Authenticate, Route } from './route.ts'
+import { SecurityHeaders } from './security-headers.ts'
 import { type WebSocketBehaviour, WebSockets } from './websocket.ts'
 
 export interface HttpServerOptions {
@@ -22,6 +25,12 @@ export interface HttpServerOptions {
   readonly cors?: { readonly origins: readonly string[] }
   /** Asked for every request, so that a change of the settings acts at once. */
   readonly rateLimits?: () => RateLimitMode
+  /** Addresses and ranges of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. */
+  readonly trustedProxies?: readonly string[]
+  /** Sends plain requests to the HTTPS listener. */
+  readonly redirectToHttps?: boolean
+  /** Seconds for which browsers shall insist on HTTPS; 0: they are not told to. */
+  readonly hstsMaxAge?: number
   readonly websocket?: { readonly path: string; readonly behaviour: WebSocketBehaviour<unknown> }
   /** Epoch ms. */
   readonly now?: () => number
@@ -51,14 +60,17 @@ export class HttpServer {
     const limits = { ...DEFAULT_LIMITS, ...this.#options.limits }
     const now = this.#options.now ?? Date.now
     const pipeline = await this.#newPipeline(limits, now)
-    const sockets = websocket === undefined ? null : new WebSockets(websocket.behaviour, limits, this.#options.log, now)
+    const sockets = websocket === undefined ? null : this.#newSockets(websocket.behaviour, pipeline, limits, now)
     this.#pipeline = pipeline
     this.#sockets = sockets
 
     const ports: Ports = {}
+    const proxies = new TrustedProxies(this.#options.trustedProxies ?? [])
+    const hsts = this.#options.hstsMaxAge ?? 0
+    const headers = { secure: new SecurityHeaders(true, hsts), plain: new SecurityHeaders(false, 0) }
     try {
       for (const options of listeners) {
-        const listener = { name: options.name, secure: options.tls !== undefined }
+        const listener = { name: options.name, secure: options.tls !== undefined, proxies, headers }
         const app = await BoundApp.listen(options, (uws) => {
           if (websocket !== undefined && sockets !== null) uws.ws(websocket.path, sockets.handlers(listener))
           uws.any('/*', (res, req) => pipeline.handle(res, req, listener))
@@ -73,6 +85,11 @@ export class HttpServer {
     return ports
   }
 
+  /** New connections get this certificate; those that are open stay. Rejects where it cannot be used, and goes on with the one before. */
+  async replaceCertificate(tls: TlsFiles): Promise<void> {
+    for (const app of this.#apps) if (app.secure) await app.replaceCertificate(tls)
+  }
+
   /** Takes no more connections, grants the answers under way a bounded time, then breaks what is left. */
   async stop(): Promise<void> {
     const apps = this.#apps
@@ -83,8 +100,13 @@ export class HttpServer {
     for (const app of apps) app.close()
   }
 
+  #newSockets(behaviour: WebSocketBehaviour<unknown>, pipeline: Pipeline, limits: HttpLimits, now: () => number): WebSockets {
+    const guard = (exchange: Exchange) => pipeline.redirected(exchange) || pipeline.limited(exchange, 'api')
+    return new WebSockets(behaviour, limits, this.#options.log, now, guard)
+  }
+
   async #newPipeline(limits: HttpLimits, now: () => number): Promise<Pipeline> {
-    const { routes, authenticate, log, cors, rateLimits, websocket, version } = this.#options
+    const { routes, authenticate, log, cors, rateLimits, websocket, version, redirectToHttps } = this.#options
     const assets = this.#options.assets.with(docsAssets())
     await assets.start()
     return new Pipeline({
@@ -96,6 +118,7 @@ export class HttpServer {
       rateLimiter: new RateLimiter(rateLimits ?? (() => 'device'), now),
       assets,
       websocketPath: websocket?.path ?? null,
+      redirectPort: () => (redirectToHttps ? (this.#apps.find((app) => app.secure)?.port ?? null) : null),
       now,
     })
   }

@@ -3,7 +3,6 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocket, WebSocketBehavior } from 'uWebSockets.js'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { clientAddress } from './address.ts'
 import { Exchange, type Listener } from './exchange.ts'
 import type { HttpLimits } from './limits.ts'
 import { sendError } from './reply.ts'
@@ -37,8 +36,12 @@ export interface WebSocketBehaviour<D> {
 
 interface UserData {
   readonly data: unknown
+  readonly address: string
   peer: UwsPeer | null
 }
+
+/** What an upgrade must pass before anybody looks at its credentials. True: it has been answered. */
+export type UpgradeGuard = (exchange: Exchange) => boolean
 
 export class WebSockets {
   readonly #peers = new Set<UwsPeer>()
@@ -50,6 +53,7 @@ export class WebSockets {
     readonly limits: HttpLimits,
     readonly log: Logger,
     readonly now: () => number,
+    readonly guard: UpgradeGuard = () => false,
   ) {}
 
   get size(): number {
@@ -85,18 +89,16 @@ export class WebSockets {
       if (exchange.gone) return
       exchange.done = true
       this.#count++
-      res.cork(() => res.upgrade<UserData>({ data, peer: null }, key, protocol, extensions, context))
+      res.cork(() =>
+        res.upgrade<UserData>({ data, address: exchange.client.text, peer: null }, key, protocol, extensions, context),
+      )
     }
     const refuse = (error: unknown) => {
       if (!(error instanceof ApiError)) this.log.error({ err: error }, 'upgrade failed')
-      sendError(
-        exchange,
-        error instanceof ApiError ? error : new ApiError('INTERNAL_ERROR', 'The server has failed'),
-        this.now(),
-        null,
-      )
+      sendError(exchange, error instanceof ApiError ? error : new ApiError('INTERNAL_ERROR', 'The server has failed'), this.now())
     }
     try {
+      if (this.guard(exchange)) return
       if (this.#count >= this.limits.sockets)
         throw new ApiError('SERVICE_UNAVAILABLE', 'Too many connections', `limit ${this.limits.sockets}`)
       const token = parseQuery(exchange.rawQuery).get('token') ?? ''
@@ -111,7 +113,7 @@ export class WebSockets {
 
   #open(ws: WebSocket<UserData>): void {
     const user = ws.getUserData()
-    const peer = new UwsPeer(ws, user.data)
+    const peer = new UwsPeer(ws, user.data, user.address)
     user.peer = peer
     this.#peers.add(peer)
     this.#with(ws, () => this.behaviour.open(peer))
@@ -150,15 +152,14 @@ export class WebSockets {
 
 class UwsPeer implements Peer<unknown> {
   open = true
-  readonly address: string
   readonly #ws: WebSocket<UserData>
 
   constructor(
     ws: WebSocket<UserData>,
     readonly data: unknown,
+    readonly address: string,
   ) {
     this.#ws = ws
-    this.address = clientAddress(Buffer.from(ws.getRemoteAddressAsText()).toString('latin1')).text
   }
 
   get buffered(): number {

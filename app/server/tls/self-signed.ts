@@ -1,22 +1,16 @@
-/** The certificate that HTTPS starts with: self-signed, made once, kept on the data partition. */
-import { existsSync, mkdirSync } from 'node:fs'
+/** The certificate that HTTPS starts with: signed by itself, for every name and address that this machine is known by. */
 import { hostname, networkInterfaces } from 'node:os'
-import { join } from 'node:path'
 import { generate } from 'selfsigned'
-import { writeFileAtomic } from '../platform/index.ts'
 
-export interface CertificateFiles {
-  readonly keyFile: string
-  readonly certFile: string
+export interface CertificatePem {
+  /** The server's certificate, then those that lead to the authority. */
+  readonly certificate: string
+  readonly privateKey: string
 }
 
 const VALID_DAYS = 3650
 
-/** Both files, made when they are missing. */
-export async function ensureCertificate(folder: string): Promise<CertificateFiles> {
-  const files = { keyFile: join(folder, 'key.pem'), certFile: join(folder, 'cert.pem') }
-  if (existsSync(files.keyFile) && existsSync(files.certFile)) return files
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+export async function selfSigned(now: number): Promise<CertificatePem> {
   const name = hostname()
   const addresses = Object.values(networkInterfaces()).flatMap((list) =>
     (list ?? []).map(({ address }) => address.split('%')[0] ?? ''),
@@ -25,7 +19,9 @@ export async function ensureCertificate(folder: string): Promise<CertificateFile
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    notAfterDate: new Date(Date.now() + VALID_DAYS * 86_400_000),
+    // A board without a clock starts in the past; a client's clock may be a little behind.
+    notBeforeDate: new Date(now - 86_400_000),
+    notAfterDate: new Date(now + VALID_DAYS * 86_400_000),
     extensions: [
       { name: 'basicConstraints', cA: false, critical: true },
       { name: 'keyUsage', digitalSignature: true, critical: true },
@@ -39,7 +35,5 @@ export async function ensureCertificate(folder: string): Promise<CertificateFile
       },
     ],
   })
-  writeFileAtomic(files.keyFile, made.private, 0o600)
-  writeFileAtomic(files.certFile, made.cert, 0o644)
-  return files
+  return { certificate: made.cert, privateKey: made.private }
 }

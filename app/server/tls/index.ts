@@ -1,0 +1,3 @@
+export { type CertificateFiles, Certificates, type CertificateUser } from './certificates.ts'
+export type { CertificateInfo } from './check.ts'
+export type { CertificatePem } from './self-signed.ts'
