@@ -152,26 +152,43 @@ static gboolean is_listening_on(CamRtsp *rtsp, const CamRtspSetup *setup)
            (setup->port == 0 || setup->port == rtsp->port);
 }
 
-/* The old listener goes only when the new one is there. */
+static gboolean on_incoming(GSocket *socket, GIOCondition condition, gpointer server)
+{
+    return gst_rtsp_server_io_func(socket, condition, server);
+}
+
+static int port_of(GSocket *socket)
+{
+    GSocketAddress *address = g_socket_get_local_address(socket, NULL);
+    int port = address ? g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(address)) : -1;
+
+    g_clear_object(&address);
+    return port;
+}
+
+/* The old listener goes only when the new one is there; the server's own source would allow no
+ * second one. */
 static gboolean listen_on(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
 {
     g_autofree char *service = g_strdup_printf("%d", setup->port);
     g_autoptr(GError) error = NULL;
-    GSource *listener;
+    g_autoptr(GSocket) socket = NULL;
 
     gst_rtsp_server_set_address(rtsp->server, setup->address);
     gst_rtsp_server_set_service(rtsp->server, service);
-    listener = gst_rtsp_server_create_source(rtsp->server, NULL, &error);
-    if (!listener) {
+    socket = gst_rtsp_server_create_socket(rtsp->server, NULL, &error);
+    if (!socket) {
         *error_number = listen_errno(error);
         return FALSE;
     }
     stop_listening(rtsp);
-    rtsp->listener = listener;
-    g_source_attach(listener, NULL);
+    rtsp->listener = g_socket_create_source(socket, G_IO_IN, NULL);
+    g_source_set_callback(rtsp->listener, G_SOURCE_FUNC(on_incoming), g_object_ref(rtsp->server),
+                          g_object_unref);
+    g_source_attach(rtsp->listener, NULL);
     g_free(rtsp->address);
     rtsp->address = g_strdup(setup->address);
-    rtsp->port = gst_rtsp_server_get_bound_port(rtsp->server);
+    rtsp->port = port_of(socket);
     return TRUE;
 }
 

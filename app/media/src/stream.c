@@ -1,3 +1,4 @@
+/* A hub's life: its encoder comes with the first consumer and goes some time after the last. */
 #include "encoder_choice.h"
 #include "events.h"
 #include "log.h"
@@ -123,25 +124,42 @@ static gboolean retry(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+typedef struct {
+    CamHub *hub;
+    CamEncoder *encoder; /* to compare with only: it may be gone */
+} Broken;
+
 static gboolean replace_broken(gpointer data)
 {
-    CamHub *hub = data;
+    Broken *broken = data;
+    CamHub *hub = broken->hub;
 
     g_mutex_lock(&hub->build_lock);
-    end_encoder(hub);
-    hub->encoder_index++;
+    if (hub->encoder == broken->encoder) {
+        end_encoder(hub);
+        hub->encoder_index++;
+        g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
+                           (GDestroyNotify)cam_hub_unref);
+    }
     g_mutex_unlock(&hub->build_lock);
-    g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
-                       (GDestroyNotify)cam_hub_unref);
     return G_SOURCE_REMOVE;
+}
+
+static void broken_free(gpointer data)
+{
+    Broken *broken = data;
+
+    cam_hub_unref(broken->hub);
+    g_free(broken);
 }
 
 static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data)
 {
-    CamHub *hub = user_data;
+    Broken *broken = g_new(Broken, 1);
 
     cam_log(CAM_LOG_ERROR, "encoder", "%s", message);
-    cam_main_invoke(replace_broken, cam_hub_ref(hub), (GDestroyNotify)cam_hub_unref);
+    *broken = (Broken){cam_hub_ref(user_data), encoder};
+    cam_main_invoke(replace_broken, broken, broken_free);
 }
 
 /* With lock held: every consumer starts anew at a key frame. */
@@ -306,13 +324,6 @@ guint cam_hub_consumers(CamHub *hub)
     n = hub->consumers->len;
     g_mutex_unlock(&hub->lock);
     return n;
-}
-
-void cam_hub_request_key(CamHub *hub)
-{
-    g_mutex_lock(&hub->lock);
-    hub->key_wanted = TRUE;
-    g_mutex_unlock(&hub->lock);
 }
 
 /* With lock held: the picture at PTS is one of the stream's. */

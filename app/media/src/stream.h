@@ -38,8 +38,6 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *consumer);
 void cam_hub_detach(CamHub *hub, guint id);
 guint64 cam_hub_consumer_dropped(CamHub *hub, guint id);
 guint cam_hub_consumers(CamHub *hub);
-/* A key frame soon: at once, or as soon as the last one is far enough away. */
-void cam_hub_request_key(CamHub *hub);
 
 /* Both borrow the buffer. */
 void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTime pts);

@@ -59,7 +59,7 @@ static void deliver_to(CamHub *hub, CamConsumer *consumer, GstBuffer *au)
 /* With lock held. */
 static void count(CamHub *hub, GstBuffer *au)
 {
-    HubStats *stats = &hub->stats;
+    CamHubStats *stats = &hub->stats;
     GstClockTime elapsed = cam_now() - stats->window_start;
 
     stats->frames_encoded++;
@@ -103,7 +103,7 @@ void cam_hub_deliver(CamHub *hub, GstBuffer *au)
 JsonObject *cam_hub_stats(CamHub *hub)
 {
     JsonObject *object = json_object_new();
-    HubStats *stats = &hub->stats;
+    CamHubStats *stats = &hub->stats;
     gboolean measured;
 
     g_mutex_lock(&hub->lock);

@@ -20,7 +20,7 @@ typedef struct {
     guint64 window_bytes;
     int bitrate_kbps, encode_time_us;
     gboolean measured;
-} HubStats;
+} CamHubStats;
 
 struct _CamHub {
     gatomicrefcount refs;
@@ -43,7 +43,7 @@ struct _CamHub {
     int source_fps;
     GstClockTime slot_base;
     guint64 next_slot;
-    HubStats stats;
+    CamHubStats stats;
 };
 
 /* stream_output.c; both with lock held. */
@@ -52,4 +52,5 @@ void cam_hub_deliver(CamHub *hub, GstBuffer *au);
 /* Hands CONSUMER what is kept since the last key frame of the camera's own encoder. */
 void cam_hub_replay(CamHub *hub, CamConsumer *consumer);
 
+/* stream.c: the encoder element that is used for this hub; lock held. */
 const char *cam_hub_encoder_name(CamHub *hub);

@@ -9,15 +9,6 @@ const char *cam_control_name(CamControl control)
     return names[control];
 }
 
-gboolean cam_controls_neutral(const CamControls *controls)
-{
-    for (int i = 0; i < CAM_N_CONTROLS; i++) {
-        if (controls->value[i] != CAM_CONTROL_NEUTRAL)
-            return FALSE;
-    }
-    return TRUE;
-}
-
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b)
 {
     return a->width == b->width && a->height == b->height && a->fps == b->fps &&

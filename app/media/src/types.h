@@ -37,7 +37,6 @@ typedef struct {
 } CamSourceSpec;
 
 const char *cam_control_name(CamControl control);
-gboolean cam_controls_neutral(const CamControls *controls);
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b);
 CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec);
 void cam_source_spec_clear(CamSourceSpec *spec);
