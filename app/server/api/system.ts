@@ -85,7 +85,7 @@ function systemInfo({ cameras, recorder, storage, system }: SystemParts) {
       temperature: system.temperature(),
       cpu_usage: system.cpuUsagePercent(),
       memory: system.memory(),
-      disk: storage.space(),
+      disk: storage.recentSpace(),
     },
     camera: {
       connected,
@@ -107,7 +107,7 @@ function healthOf({ cameras, media, storage, system }: SystemParts) {
         : delivering.length < wanted.length
           ? 'warning'
           : 'ok',
-    storage: storage.space().available > LOW_SPACE ? 'ok' : 'warning',
+    storage: storage.recentSpace().available > LOW_SPACE ? 'ok' : 'warning',
     network: system.network().connected ? 'ok' : 'warning',
   }
   const values = Object.values(checks)

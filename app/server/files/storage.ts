@@ -1,11 +1,13 @@
 /** The device's storage: users see `/media/data/…`, the files lie below the data folder. */
 import { mkdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { type DiskSpace, diskSpace } from '../platform/index.ts'
+import { type DiskSpace, diskSpace, Recent } from '../platform/index.ts'
 
 const DEVICE_ROOT = '/media/data'
 
 export class DeviceStorage {
+  private readonly recent = new Recent(() => this.space())
+
   constructor(
     /** Host folder behind `/media/data`. */
     private readonly root: string,
@@ -27,7 +29,13 @@ export class DeviceStorage {
     return posix.join(DEVICE_ROOT, ...parts)
   }
 
+  /** Exact, for decisions. */
   space(): DiskSpace {
     return diskSpace(this.root)
+  }
+
+  /** As of the last second, for showing. */
+  recentSpace(): DiskSpace {
+    return this.recent.get()
   }
 }

@@ -1,4 +1,5 @@
 export * from './files.ts'
 export * from './keys.ts'
 export * from './process.ts'
+export { Recent } from './recent.ts'
 export * from './system.ts'

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { Recent } from './recent.ts'
 
 export interface DiskSpace {
   /** Bytes. `available` is what an unprivileged process may still write. */
@@ -32,6 +33,9 @@ export class SystemReader {
   private lastCpu: { busy: number; total: number } | undefined
   private lastUsage: number | null = null
   private sampledAt = Number.NEGATIVE_INFINITY
+  private readonly recentMemory: Recent<Memory | null>
+  private readonly recentTemperature: Recent<number | null>
+  private readonly recentNetwork: Recent<NetworkIdentity>
 
   constructor(
     private readonly root = '/',
@@ -39,6 +43,23 @@ export class SystemReader {
   ) {
     // So that the first real question has something to compare with.
     this.cpuUsagePercent()
+    this.recentMemory = new Recent(() => this.readMemory(), now)
+    this.recentTemperature = new Recent(() => this.readTemperature(), now)
+    this.recentNetwork = new Recent(readNetwork, now)
+  }
+
+  /** As of the last second, like the two below. */
+  memory(): Memory | null {
+    return this.recentMemory.get()
+  }
+
+  /** The hottest thermal zone in degrees Celsius. */
+  temperature(): number | null {
+    return this.recentTemperature.get()
+  }
+
+  network(): NetworkIdentity {
+    return this.recentNetwork.get()
   }
 
   /** Percent of all cores since the last reading, renewed at most once a second; null where the kernel does not tell. */
@@ -57,7 +78,7 @@ export class SystemReader {
     return this.lastUsage
   }
 
-  memory(): Memory | null {
+  private readMemory(): Memory | null {
     const text = this.read('proc/meminfo')
     const bytes = (key: string) => Number(new RegExp(`^${key}: +(\\d+) kB`, 'm').exec(text ?? '')?.[1]) * 1024
     const total = bytes('MemTotal')
@@ -65,21 +86,13 @@ export class SystemReader {
     return Number.isFinite(total) && Number.isFinite(available) ? { total, available, used: total - available } : null
   }
 
-  /** The hottest thermal zone in degrees Celsius. */
-  temperature(): number | null {
+  private readTemperature(): number | null {
     const folder = join(this.root, 'sys/class/thermal')
     if (!existsSync(folder)) return null
     const zones = readdirSync(folder).filter((name) => name.startsWith('thermal_zone'))
     const degrees = zones.map((zone) => Number.parseInt(this.read(`sys/class/thermal/${zone}/temp`) ?? '', 10) / 1000)
     const real = degrees.filter((value) => Number.isFinite(value))
     return real.length > 0 ? Math.max(...real) : null
-  }
-
-  network(): NetworkIdentity {
-    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
-    const outside = addresses.filter((entry) => !entry.internal)
-    const chosen = outside.find((entry) => entry.family === 'IPv4') ?? outside[0]
-    return { ip: chosen?.address ?? null, hostname: hostname(), connected: chosen !== undefined }
   }
 
   private read(path: string): string | undefined {
@@ -89,4 +102,11 @@ export class SystemReader {
       return undefined
     }
   }
+}
+
+function readNetwork(): NetworkIdentity {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  const outside = addresses.filter((entry) => !entry.internal)
+  const chosen = outside.find((entry) => entry.family === 'IPv4') ?? outside[0]
+  return { ip: chosen?.address ?? null, hostname: hostname(), connected: chosen !== undefined }
 }
