@@ -24,6 +24,13 @@ interface BusEvents {
   'users-changed': []
   /** A session has ended before its time (logout, password change): open connections of it must close. */
   'session-ended': [{ sessionId: string }]
+  /**
+   * An account lost a right, got another password, or is gone: all that it has opened must close, whatever the credentials were, but what
+   * belongs to the session `keep`.
+   */
+  'user-changed': [{ username: string; keep?: string }]
+  /** An account or an address was locked or unlocked: the helper's list must follow. */
+  'lockout-changed': []
 }
 
 export class Bus extends EventEmitter<BusEvents> {

@@ -104,7 +104,7 @@ export class CameraServer {
     )
     const snapshots = new Snapshots(cameras, storage, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))
-    const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
+    const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))

@@ -1,8 +1,11 @@
 /** Login, logout, and the change of one's own password. */
 import { Type } from '@sinclair/typebox'
 import type { Auth } from '../auth/index.ts'
+import { PermissionDenied } from '../errors.ts'
 import { JsonReply, ROLES, type Route, route } from '../http/index.ts'
+import { required } from './access.ts'
 import { closed, Enum, Success } from './schemas.ts'
+import { requester } from './users.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 256 })
 const Username = Type.String({ minLength: 1, maxLength: 64 })
@@ -26,10 +29,10 @@ export function authRoutes(auth: Auth): Route[] {
       summary: 'Log in; the answer also sets a session cookie',
       body: Type.Object({ username: Username, password: Password }, closed),
       response: LoginResult,
-      errors: ['SERVICE_UNAVAILABLE'],
+      errors: ['INVALID_CREDENTIALS', 'ACCOUNT_LOCKED', 'SERVICE_UNAVAILABLE'],
       beforePasswordChange: true,
       handler: async ({ body, address, secure }) => {
-        const { token, expiresAt, cookie, user } = await auth.login(body.username, body.password, address, secure)
+        const { token, expiresAt, cookie, user } = await auth.login(body, address, secure)
         const { username, role, must_change_password } = user
         const result = { token, token_type: 'Bearer', expires_at: expiresAt, must_change_password, user: { username, role } }
         return new JsonReply(result, { 'Set-Cookie': cookie })
@@ -48,8 +51,8 @@ export function authRoutes(auth: Auth): Route[] {
       summary: 'End the session of the token at once',
       response: Success,
       beforePasswordChange: true,
-      handler: ({ caller, secure }) => {
-        if (caller) auth.logout(caller)
+      handler: ({ caller, address, secure }) => {
+        auth.logout(requester(caller, address))
         return new JsonReply({ success: true }, { 'Set-Cookie': auth.expiredCookie(secure) })
       },
     }),
@@ -78,10 +81,11 @@ export function authRoutes(auth: Auth): Route[] {
       params: Type.Object({ name: Username }),
       body: Type.Object({ current_password: Password, new_password: Password }, closed),
       response: Success,
-      errors: ['INVALID_CREDENTIALS', 'SERVICE_UNAVAILABLE'],
+      errors: ['INVALID_CREDENTIALS', 'ACCOUNT_LOCKED', 'CONFLICT', 'SERVICE_UNAVAILABLE'],
       beforePasswordChange: true,
-      handler: async ({ params, body, caller }) => {
-        if (caller) await auth.changePassword(caller, params.name, body.current_password, body.new_password)
+      handler: async ({ params, body, caller, address }) => {
+        if (required(caller).username !== params.name) throw new PermissionDenied('only the owner may change this password here')
+        await auth.accounts.changeOwnPassword(requester(caller, address), body.current_password, body.new_password)
         return { success: true }
       },
     }),

@@ -1,10 +1,12 @@
 /** The live picture and the cameras: stills, status, settings, start and stop. */
 import { type Static, Type } from '@sinclair/typebox'
+import { seesCamera } from '../caller.ts'
 import { type Cameras, type CameraView, formatResolution, parseResolution } from '../cameras/index.ts'
 import { ApiError } from '../errors.ts'
-import { BytesReply, type Method, type Route, route } from '../http/index.ts'
+import { BytesReply, type Caller, type Method, type Route, route } from '../http/index.ts'
 import type { Recorder } from '../recording/index.ts'
 import { DEFAULT_QUALITY, type Snapshots } from '../snapshots/index.ts'
+import { allowedCamera, required } from './access.ts'
 import { CameraId, closed, ImageQuality, Nullable, Resolution, Success } from './schemas.ts'
 
 const Percent = Type.Integer({ minimum: 0, maximum: 100 })
@@ -73,8 +75,9 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       query: Type.Object({ quality: Type.Optional(ImageQuality), camera: Type.Optional(CameraId) }, closed),
       response: { binary: 'image/jpeg' },
       errors: ['CAMERA_NOT_CONNECTED', 'NOT_FOUND'],
-      handler: async ({ query }) => {
-        const still = await cameras.still(query.camera ?? cameras.active, query.quality ?? DEFAULT_QUALITY)
+      handler: async ({ query, caller }) => {
+        const camera = allowedCamera(caller, query.camera, cameras.active)
+        const still = await cameras.still(camera, query.quality ?? DEFAULT_QUALITY)
         return new BytesReply(still.jpeg, 'image/jpeg', { 'Last-Modified': new Date(still.timestampMs).toUTCString() })
       },
     })
@@ -97,7 +100,10 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
         timestamp: Type.String(),
       }),
       errors: ['CAMERA_NOT_CONNECTED', 'INSUFFICIENT_STORAGE', 'INVALID_FORMAT', 'NOT_FOUND'],
-      handler: async ({ body }) => ({ success: true, ...(await snapshots.take(body)) }),
+      handler: async ({ body, caller }) => {
+        const camera = allowedCamera(caller, body.camera, cameras.active)
+        return { success: true, ...(await snapshots.take({ ...body, camera })) }
+      },
     })
 
   const toggle = (path: string, enabled: boolean) =>
@@ -112,8 +118,8 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       bodyOptional: true,
       response: Type.Object({ success: Type.Boolean(), camera: Type.Integer(), streaming: Type.Boolean() }),
       errors: ['RECORDING_IN_PROGRESS', 'CAMERA_NOT_CONNECTED', 'NOT_FOUND'],
-      handler: async ({ body }) => {
-        const { id } = cameras.view(body.camera)
+      handler: async ({ body, caller }) => {
+        const { id } = cameras.view(allowedCamera(caller, body.camera, cameras.active))
         if (!enabled) refuseWhileRecording(recorder, id)
         await cameras.setEnabled(id, enabled)
         return { success: true, camera: id, streaming: enabled }
@@ -136,7 +142,7 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       tag: 'Camera and image',
       summary: 'State of every camera',
       response: CameraStatus,
-      handler: () => cameraStatus(cameras),
+      handler: ({ caller }) => cameraStatus(cameras, required(caller)),
     }),
     route({
       method: 'GET',
@@ -155,8 +161,8 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
         stats: Nullable(Stats),
       }),
       errors: ['NOT_FOUND'],
-      handler: async ({ query }) => {
-        const view = cameras.view(query.camera)
+      handler: async ({ query, caller }) => {
+        const view = cameras.view(allowedCamera(caller, query.camera, cameras.active))
         const { id, device, connected, spec } = view
         const stats = view.settings.enabled ? await cameras.statsOf(id) : null
         return { id, device, type: spec.source.type, connected, settings: settingsOf(view), stats }
@@ -172,7 +178,7 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       query: Type.Object({ camera: Type.Optional(CameraId) }, closed),
       response: CameraSettings,
       errors: ['NOT_FOUND'],
-      handler: ({ query }) => settingsOf(cameras.view(query.camera)),
+      handler: ({ query, caller }) => settingsOf(cameras.view(allowedCamera(caller, query.camera, cameras.active))),
     }),
     route({
       method: 'PUT',
@@ -184,8 +190,8 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       body: SettingsBody,
       response: Type.Intersect([Success, CameraSettings]),
       errors: ['INVALID_RESOLUTION', 'RECORDING_IN_PROGRESS', 'CAMERA_NOT_CONNECTED', 'UNSUPPORTED_SETTING', 'NOT_FOUND'],
-      handler: async ({ body }) => {
-        const { id } = cameras.view(body.camera)
+      handler: async ({ body, caller }) => {
+        const { id } = cameras.view(allowedCamera(caller, body.camera, cameras.active))
         const change = settingsChange(body)
         if ('width' in change || 'fps' in change) refuseWhileRecording(recorder, id)
         await cameras.configure(id, change)
@@ -214,8 +220,9 @@ function settingsOf({ id, settings }: CameraView): Static<typeof CameraSettings>
   return { camera: id, enabled, resolution: formatResolution(settings), fps, brightness, contrast, saturation }
 }
 
-function cameraStatus(cameras: Cameras): Static<typeof CameraStatus> {
-  const list = cameras.list().map(({ id, connected, state, reason, device, mode, format }) => ({
+function cameraStatus(cameras: Cameras, caller: Caller): Static<typeof CameraStatus> {
+  const seen = cameras.list().filter(({ id }) => seesCamera(caller, id))
+  const list = seen.map(({ id, connected, state, reason, device, mode, format }) => ({
     id,
     connected,
     state,

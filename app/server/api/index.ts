@@ -10,6 +10,7 @@ import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
+import { userRoutes } from './users.ts'
 
 export interface ApiParts extends SystemParts {
   readonly auth: Auth
@@ -21,10 +22,11 @@ export function apiRoutes(parts: ApiParts): Route[] {
   const { auth, cameras, media, recorder, snapshots } = parts
   return [
     ...authRoutes(auth),
+    ...userRoutes(auth),
     ...systemRoutes(parts),
     ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),
-    ...recordingRoutes(recorder),
+    ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder),
     ...streamsRoutes(cameras, media),
   ]

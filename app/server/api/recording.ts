@@ -1,7 +1,9 @@
 /** Recording control, in both variants of the specification. */
 import { type Static, Type } from '@sinclair/typebox'
+import type { Cameras } from '../cameras/index.ts'
 import { type Route, route } from '../http/index.ts'
 import { RECORDING_STATES, type Recorder, type RecordingRequest } from '../recording/index.ts'
+import { allowedCamera } from './access.ts'
 import { CameraId, closed, Enum, Nullable, RecordingQuality, Resolution } from './schemas.ts'
 
 const Fps = Type.Integer({ minimum: 1, maximum: 240 })
@@ -78,7 +80,7 @@ const Status = Type.Object({
 
 const VARIANT_B = ['mode', 'fps', 'bitrate', 'includeAudio', 'format'] as const
 
-export function recordingRoutes(recorder: Recorder): Route[] {
+export function recordingRoutes(recorder: Recorder, cameras: Cameras): Route[] {
   return [
     route({
       method: 'POST',
@@ -99,8 +101,9 @@ export function recordingRoutes(recorder: Recorder): Route[] {
         'UNSUPPORTED_SETTING',
         'NOT_FOUND',
       ],
-      handler: async ({ body }) => {
-        const { row, estimatedBytes } = await recorder.startRecording(requestOf(body))
+      handler: async ({ body, caller }) => {
+        const camera = allowedCamera(caller, body.camera, cameras.active)
+        const { row, estimatedBytes } = await recorder.startRecording(requestOf({ ...body, camera }))
         return VARIANT_B.some((key) => key in body)
           ? { success: true, recordingId: row.id, filename: row.filename, estimatedSize: estimatedBytes }
           : { success: true, recording_id: String(row.id), filename: row.filename, estimated_size: estimatedBytes }
@@ -118,8 +121,8 @@ export function recordingRoutes(recorder: Recorder): Route[] {
       bodyOptional: true,
       response: StopResult,
       errors: ['CONFLICT', 'NOT_FOUND'],
-      handler: async ({ body }) => {
-        const row = await recorder.stopRecording(body.camera)
+      handler: async ({ body, caller }) => {
+        const row = await recorder.stopRecording(allowedCamera(caller, body.camera, cameras.active))
         return 'finalize' in body
           ? { success: true, recordingId: row.id, duration: row.duration, size: row.size, path: row.path }
           : {
@@ -141,7 +144,7 @@ export function recordingRoutes(recorder: Recorder): Route[] {
       query: Type.Object({ camera: Type.Optional(CameraId) }, closed),
       response: Status,
       errors: ['NOT_FOUND'],
-      handler: ({ query }) => statusOf(recorder, query.camera),
+      handler: ({ query, caller }) => statusOf(recorder, allowedCamera(caller, query.camera, cameras.active)),
     }),
   ]
 }

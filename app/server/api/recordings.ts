@@ -1,8 +1,10 @@
 /** The catalogue: list, download, delete. */
 import { Type } from '@sinclair/typebox'
+import { type Caller, seesCamera } from '../caller.ts'
 import { ApiError } from '../errors.ts'
 import { FileReply, type Route, route } from '../http/index.ts'
 import { MEDIA_STATES, type Recorder, type RecordingRow } from '../recording/index.ts'
+import { allowedRecording, required } from './access.ts'
 import { closed, Enum, Page, Success } from './schemas.ts'
 
 const Recording = Type.Object({
@@ -50,9 +52,9 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
         limit: Type.Integer(),
         offset: Type.Integer(),
       }),
-      handler: ({ query }) => {
+      handler: ({ query, caller }) => {
         const page = { limit: query.limit ?? 100, offset: query.offset ?? 0 }
-        const { rows, total } = recorder.list({ ...query, ...page })
+        const { rows, total } = listFor(recorder, required(caller), { ...query, ...page })
         return { recordings: rows.map(entryOf), total, ...page }
       },
     }),
@@ -67,8 +69,8 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
       query: Type.Object({ download: Type.Optional(Type.Boolean({ description: 'true: as an attachment' })) }, closed),
       response: { binary: 'video/mp4' },
       errors: ['NOT_FOUND', 'FILE_NOT_FOUND', 'RECORDING_IN_PROGRESS', 'RANGE_NOT_SATISFIABLE'],
-      handler: ({ params, query }) => {
-        const row = recorder.row(params.id)
+      handler: ({ params, query, caller }) => {
+        const row = allowedRecording(caller, recorder.row(params.id))
         if (row.state === 'recording') {
           throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${row.id}`)
         }
@@ -86,12 +88,25 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
       params: RecordingId,
       response: Success,
       errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS'],
-      handler: async ({ params }) => {
+      handler: async ({ params, caller }) => {
+        allowedRecording(caller, recorder.row(params.id))
         await recorder.remove(params.id)
         return { success: true }
       },
     }),
   ]
+}
+
+/** Those of the caller's cameras; the catalogue itself knows no callers. */
+function listFor(
+  recorder: Recorder,
+  caller: Caller,
+  query: Parameters<Recorder['list']>[0],
+): { rows: RecordingRow[]; total: number } {
+  if (caller.cameras === null) return recorder.list(query)
+  const { rows } = recorder.list({ ...query, limit: 1_000_000, offset: 0 })
+  const own = rows.filter((row) => seesCamera(caller, row.camera))
+  return { rows: own.slice(query.offset, query.offset + query.limit), total: own.length }
 }
 
 function entryOf(row: RecordingRow) {

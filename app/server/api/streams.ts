@@ -1,8 +1,10 @@
 /** Which streams there are, what they cost, and who watches. */
 import { Type } from '@sinclair/typebox'
+import { seesCamera } from '../caller.ts'
 import type { Cameras } from '../cameras/index.ts'
 import { type Route, route } from '../http/index.ts'
 import type { ClientStats, MediaSupervisor, StreamStats } from '../media/index.ts'
+import { required } from './access.ts'
 import { Nullable } from './schemas.ts'
 
 const Client = Type.Object({
@@ -53,8 +55,9 @@ export function streamsRoutes(cameras: Cameras, media: MediaSupervisor): Route[]
         total: Type.Integer(),
       }),
       errors: ['CAMERA_NOT_CONNECTED'],
-      handler: async () => {
-        const { cameras: list, clients } = await cameras.stats()
+      handler: async ({ caller }) => {
+        const { cameras: all, clients } = await cameras.stats()
+        const list = all.filter(({ id }) => seesCamera(required(caller), id))
         const streams = list.flatMap(({ id, streams }) => streams.map((stream) => streamOf(id, stream, clients, cameras.active)))
         return { rtsp_port: media.rtspPort, encoder: media.info?.encoder ?? null, streams, total: streams.length }
       },

@@ -1,26 +1,23 @@
-/** Who may come in: login, tokens, Basic, cookies, and the change of passwords. */
-import { createHmac, randomBytes } from 'node:crypto'
+/** Who may come in: the component that ties accounts, sessions and every kind of credentials together. */
 import type { Bus } from '../bus.ts'
 import { type Caller, type CredentialSource, SESSION_COOKIE } from '../caller.ts'
 import type { Component } from '../component.ts'
-import { InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
+import { InvalidCredentials, PermissionDenied } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { loadOrCreateKey } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
+import { Accounts, type Requester } from './accounts.ts'
 import { parseBasic, parseBearer, sameOrigin, sessionCookie } from './credentials.ts'
+import { Lockout } from './lockout.ts'
+import { PasswordGate } from './password-gate.ts'
 import { checkPasswordRules, PasswordHasher } from './passwords.ts'
 import { type SessionRecord, Sessions } from './sessions.ts'
-import { type UserRecord, Users } from './users.ts'
+import { type RtspUser, type UserRecord, Users } from './users.ts'
 
 export const FACTORY_USERNAME = 'admin'
 /** Documented in the README; good for nothing but the first login and its own change. */
 export const FACTORY_PASSWORD = 'admin'
 
-/** Compared with when the account does not exist, so that the answer takes the same time. */
-const NOBODYS_HASH = '$2y$12$bYkiCvve/Q2.nyC480LrEetiaY1Ljy4btZtk.5lD1n.V83mpCmfH.'
-
-const BASIC_CACHE_MS = 60_000
-const BASIC_CACHE_SIZE = 1000
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export interface AuthOptions {
@@ -29,6 +26,12 @@ export interface AuthOptions {
   /** The admin's password at first start; undefined: the factory password, to be changed. */
   readonly adminPassword: string | undefined
   readonly sessionLifetimeMs: number
+}
+
+export interface LoginRequest {
+  readonly username: string
+  readonly password: string
+  readonly otp?: string
 }
 
 export interface Login {
@@ -41,14 +44,13 @@ export interface Login {
 interface Opened {
   readonly users: Users
   readonly sessions: Sessions
+  readonly lockout: Lockout
+  readonly gate: PasswordGate
+  readonly accounts: Accounts
 }
 
 export class Auth implements Component {
   private opened: Opened | undefined
-  private readonly hasher = new PasswordHasher()
-  private readonly basicKey = randomBytes(32)
-  /** Basic credentials verified a short while ago, so that they cost no bcrypt round a request. */
-  private readonly basic = new Map<string, { username: string; until: number }>()
 
   constructor(
     private readonly store: Store,
@@ -59,45 +61,54 @@ export class Auth implements Component {
   ) {}
 
   async start(): Promise<void> {
+    const { store, bus, now } = this
     const { keyFolder, adminPassword } = this.options
-    const users = new Users(this.store, loadOrCreateKey(`${keyFolder}/seal.key`, 32))
-    const sessions = new Sessions(this.store, loadOrCreateKey(`${keyFolder}/token.key`, 32), this.now)
-    this.opened = { users, sessions }
-    if (!users.empty) return
+    const hasher = new PasswordHasher()
+    const users = new Users(store, loadOrCreateKey(`${keyFolder}/seal.key`, 32))
+    const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now)
+    const lockout = new Lockout(store, now)
+    const gate = new PasswordGate(users, lockout, hasher, bus, now)
+    const accounts = new Accounts({ users, sessions, gate, hasher, lockout, bus })
+    this.opened = { users, sessions, lockout, gate, accounts }
+    if (users.size > 0) return
     const password = adminPassword ?? FACTORY_PASSWORD
     if (adminPassword !== undefined) checkPasswordRules(adminPassword, 'admin-password-file')
     users.create(
-      { username: FACTORY_USERNAME, role: 'admin', email: '', protocols: ['rtsp'] },
-      { password, hash: await this.hasher.hash(password), mustChange: adminPassword === undefined },
+      { username: FACTORY_USERNAME, role: 'admin', email: '', enabled: true, protocols: ['rtsp'], cameras: null },
+      { password, hash: await hasher.hash(password), mustChange: adminPassword === undefined },
     )
     this.log.info({ username: FACTORY_USERNAME }, 'factory account created')
   }
 
   stop(): void {
     this.opened = undefined
-    this.basic.clear()
   }
 
   get users(): Users {
     return this.parts.users
   }
 
-  async login(username: string, password: string, address: string, secure: boolean): Promise<Login> {
-    const user = await this.checkPassword(username, password)
-    if (!user) {
-      this.bus.publish('auth', 'login_failed', { username, address })
-      throw new InvalidCredentials('The username or the password is wrong')
-    }
-    const { token, session } = await this.parts.sessions.create(user.username, address, this.options.sessionLifetimeMs)
-    this.bus.publish('auth', 'login', { username: user.username, address })
+  get accounts(): Accounts {
+    return this.parts.accounts
+  }
+
+  get lockout(): Lockout {
+    return this.parts.lockout
+  }
+
+  async login({ username, password }: LoginRequest, address: string, secure: boolean): Promise<Login> {
+    const { gate, lockout, sessions } = this.parts
+    const user = await gate.check(username, password, address)
+    lockout.succeed(username)
+    const { token, session } = await sessions.create(username, address, this.options.sessionLifetimeMs)
+    this.bus.publish('auth', 'login', { username, address })
     return { token, expiresAt: new Date(session.expires_at).toISOString(), cookie: this.cookie(token, secure), user }
   }
 
-  logout(caller: Caller): void {
-    if (!caller.sessionId) return
-    this.parts.sessions.end(caller.sessionId)
-    this.bus.emit('session-ended', { sessionId: caller.sessionId })
-    this.bus.publish('auth', 'logout', { username: caller.username })
+  logout(by: Requester): void {
+    if (by.sessionId === undefined) return
+    this.endSession(by.sessionId)
+    this.bus.publish('auth', 'logout', { username: by.username, address: by.address })
   }
 
   /** A cookie that takes the session's away. */
@@ -110,7 +121,7 @@ export class Auth implements Component {
     const { authorization, token } = source
     const bearer = authorization ? parseBearer(authorization) : null
     if (bearer) return this.byToken(bearer, 'bearer')
-    if (authorization) return this.byBasic(authorization)
+    if (authorization) return this.byBasic(source)
     if (token) return this.byToken(token, 'query')
     const cookie = source.cookie ? sessionCookie(source.cookie) : null
     if (!cookie) return null
@@ -125,24 +136,14 @@ export class Auth implements Component {
     return this.byToken(token, 'bearer')
   }
 
-  /** Changes a password; the caller's own session stays, all others of that user end. */
-  async changePassword(caller: Caller, username: string, current: string, next: string): Promise<void> {
-    const { users, sessions } = this.parts
-    if (caller.username !== username) throw new PermissionDenied('only the owner may change this password here')
-    const user = await this.checkPassword(username, current)
-    if (!user) throw new InvalidCredentials('The current password is wrong')
-    checkPasswordRules(next, 'body.new_password')
-    for (const used of [user.password_hash, ...user.previous_hashes]) {
-      if (await this.hasher.verify(next, used)) {
-        throw new InvalidRequest('body.new_password', 'The password was used before; the last 5 may not be used again')
-      }
-    }
-    const hash = await this.hasher.hash(next)
-    users.setPassword(user, { password: next, hash, mustChange: false })
-    for (const [key, entry] of this.basic) if (entry.username === username) this.basic.delete(key)
-    for (const sessionId of sessions.endAll(username, caller.sessionId)) this.bus.emit('session-ended', { sessionId })
-    this.bus.emit('users-changed')
-    this.bus.publish('auth', 'password_changed', { username })
+  /** All that the helper lets in. */
+  rtspUsers(): RtspUser[] {
+    return this.parts.users.rtspUsers()
+  }
+
+  /** RTSP's failures count like all others. */
+  rtspFailed(username: string | null, address: string): void {
+    this.parts.gate.note(username, address, 'rtsp')
   }
 
   private get parts(): Opened {
@@ -150,12 +151,9 @@ export class Auth implements Component {
     return this.opened
   }
 
-  private async checkPassword(username: string, password: string): Promise<UserRecord | null> {
-    const user = this.parts.users.get(username)
-    const good = await this.hasher.verify(password, user?.password_hash ?? NOBODYS_HASH)
-    // Read again: the account may have changed while bcrypt ran.
-    const now = user && this.parts.users.get(username)
-    return good && now?.password_hash === user?.password_hash ? (now ?? null) : null
+  private endSession(id: string): void {
+    this.parts.sessions.end(id)
+    this.bus.emit('session-ended', { sessionId: id })
   }
 
   private byToken(token: string, via: Caller['via']): Caller | Promise<Caller> {
@@ -169,32 +167,23 @@ export class Auth implements Component {
 
   private callerOf(session: SessionRecord, via: Caller['via']): Caller {
     const user = this.parts.users.get(session.username)
-    if (!user) throw new InvalidCredentials('The token is invalid or has expired')
-    const { username, role, must_change_password: mustChangePassword } = user
-    return { username, role, via, sessionId: session.id, mustChangePassword }
+    if (!user?.enabled) throw new InvalidCredentials('The token is invalid or has expired')
+    const { username, role, must_change_password: mustChangePassword, cameras } = user
+    return { username, role, via, sessionId: session.id, mustChangePassword, cameras }
   }
 
-  private async byBasic(authorization: string): Promise<Caller> {
+  private async byBasic({ authorization, address }: CredentialSource): Promise<Caller> {
     const given = parseBasic(authorization)
     if (!given) throw new InvalidCredentials()
-    const key = createHmac('sha256', this.basicKey).update(`${given.username}\0${given.password}`).digest('base64')
-    const remembered = this.basic.get(key)
-    if (remembered && remembered.until > this.now()) return this.callerByBasic(this.parts.users.get(remembered.username))
-    this.basic.delete(key)
-    const user = await this.checkPassword(given.username, given.password)
-    if (user) this.remember(key, user.username)
-    return this.callerByBasic(user)
+    const user = await this.parts.gate.checkOften(given.username, given.password, address)
+    return this.direct(user, 'basic')
   }
 
-  private callerByBasic(user: UserRecord | null | undefined): Caller {
-    if (!user) throw new InvalidCredentials()
-    return { username: user.username, role: user.role, via: 'basic', mustChangePassword: user.must_change_password }
-  }
-
-  private remember(key: string, username: string): void {
-    const oldest = this.basic.size >= BASIC_CACHE_SIZE ? this.basic.keys().next() : undefined
-    if (oldest && !oldest.done) this.basic.delete(oldest.value)
-    this.basic.set(key, { username, until: this.now() + BASIC_CACHE_MS })
+  /** The caller whose credentials came with the request itself. */
+  private direct(user: UserRecord, via: Caller['via']): Caller {
+    const { username, role, must_change_password: mustChangePassword, cameras } = user
+    this.parts.lockout.succeed(username)
+    return { username, role, via, mustChangePassword, cameras }
   }
 
   private cookie(token: string, secure: boolean): string {

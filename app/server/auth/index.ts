@@ -1,4 +1,7 @@
+export type { NewUser, Requester, UserChange } from './accounts.ts'
 export { Auth, type AuthOptions, FACTORY_PASSWORD, FACTORY_USERNAME } from './auth.ts'
 export { sameOrigin } from './credentials.ts'
+export { REALM as RTSP_REALM } from './ha1.ts'
+export { PERMISSION_NAMES, type PermissionName, ROLE_RIGHTS } from './permissions.ts'
 export { RtspAccess } from './rtsp-access.ts'
-export { RTSP_REALM } from './users.ts'
+export { PROTOCOLS, type UserRecord } from './users.ts'

@@ -1,15 +1,22 @@
-/** Keeps the helper's table of RTSP users the same as ours. */
+/** Keeps the helper's tables of RTSP users and locks the same as ours, and counts the failures that it sees. */
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { MediaSupervisor } from '../media/index.ts'
+import type { MediaSupervisor, Methods } from '../media/index.ts'
 import type { Auth } from './auth.ts'
+import type { RtspUser } from './users.ts'
 
 export class RtspAccess implements Component {
-  private readonly onChange = () => void this.push()
+  private readonly onUp = () => void this.push()
+  private readonly onUsers = () => void this.push()
+  private readonly onUserChanged = ({ username }: { username: string }) => {
+    // Both at once: who connects with the new rights must not be caught by the old ones' end.
+    void this.push()
+    void this.kick(username)
+  }
   private readonly onFailure = ({ user, address }: { user: string | null; address: string }) =>
-    this.bus.publish('auth', 'login_failed', { username: user, address, protocol: 'rtsp' })
+    this.auth.rtspFailed(user, address)
 
   constructor(
     private readonly auth: Auth,
@@ -20,21 +27,35 @@ export class RtspAccess implements Component {
 
   /** Starts before the helper: its first `up` needs the users too. */
   start(): void {
-    this.media.on('up', this.onChange).on('rtsp.auth_failed', this.onFailure)
-    this.bus.on('users-changed', this.onChange)
+    this.media.on('up', this.onUp).on('rtsp.auth_failed', this.onFailure)
+    this.bus.on('users-changed', this.onUsers).on('user-changed', this.onUserChanged)
   }
 
   stop(): void {
-    this.media.off('up', this.onChange).off('rtsp.auth_failed', this.onFailure)
-    this.bus.off('users-changed', this.onChange)
+    this.media.off('up', this.onUp).off('rtsp.auth_failed', this.onFailure)
+    this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged)
   }
 
-  private async push(): Promise<void> {
+  private push(): Promise<void> {
+    return this.deliver('rtsp.set_users', { users: helperUsers(this.auth.rtspUsers()) })
+  }
+
+  /** The helper closes what a changed secret opened; a changed role or camera list it cannot see. */
+  private kick(username: string): Promise<void> {
+    return this.deliver('rtsp.kick', { user: username })
+  }
+
+  private async deliver<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<void> {
     try {
-      await this.media.call('rtsp.set_users', { users: this.auth.users.rtspUsers() })
+      await this.media.call(method, params)
     } catch (error) {
-      // A helper that is gone gets the table when it is back.
-      this.log.warn({ error: errorText(error) }, 'RTSP users not delivered')
+      // A helper that is gone gets the tables when it is back.
+      this.log.warn({ method, error: errorText(error) }, 'the media helper did not take a change of RTSP access')
     }
   }
+}
+
+/** What the helper takes today: the MD5 secret alone. A user limited to some cameras must not come in by it: the helper knows no limits. */
+function helperUsers(users: readonly RtspUser[]): Methods['rtsp.set_users']['params']['users'] {
+  return users.filter(({ cameras }) => cameras === null).map(({ name, ha1_md5 }) => ({ name, ha1: ha1_md5 }))
 }

@@ -1,4 +1,4 @@
-/** Secrets that must be read back (RTSP's HA1): AES-256-GCM under a key in its own file. */
+/** Secrets that must be read back (HA1, TOTP): AES-256-GCM under a key in its own file. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
 const IV_BYTES = 12
@@ -19,4 +19,13 @@ export function unseal(key: Buffer, sealed: string, context: string): string {
     .setAAD(Buffer.from(context))
     .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
   return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
+}
+
+/** Null where `unseal` throws: a lost key costs its secrets, not the whole account table. */
+export function open(key: Buffer, sealed: string, context: string): string | null {
+  try {
+    return unseal(key, sealed, context)
+  } catch {
+    return null
+  }
 }

@@ -1,19 +1,10 @@
-/** The permission names of the specification, and which role holds which. */
+/** The permission names of the state keys, and which role holds which. */
+import { type PermissionName, ROLE_RIGHTS } from '../auth/index.ts'
 import type { Role } from '../caller.ts'
 
-export type Permission = 'Media_r' | 'Media_rw' | 'Storage_r' | 'Storage_rw'
-
-const VIEWER: readonly Permission[] = ['Media_r', 'Storage_r']
-const OPERATOR: readonly Permission[] = [...VIEWER, 'Media_rw', 'Storage_rw']
-
-export const ROLE_PERMISSIONS: Record<Role, readonly Permission[]> = {
-  guest: [],
-  viewer: VIEWER,
-  operator: OPERATOR,
-  admin: OPERATOR,
-}
+export type Permission = Extract<PermissionName, `${'Media' | 'Storage'}_${string}`>
 
 /** An empty set allows nobody. */
 export function holdsOne(role: Role, needed: readonly Permission[]): boolean {
-  return needed.some((permission) => ROLE_PERMISSIONS[role].includes(permission))
+  return needed.some((permission) => ROLE_RIGHTS[role].includes(permission))
 }

@@ -6,11 +6,12 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { sameOrigin } from '../auth/index.ts'
 import { type Bus, EVENT_CATEGORIES, type EventCategory, type ServerEvent } from '../bus.ts'
-import type { Caller, CredentialSource } from '../caller.ts'
+import { type Caller, type CredentialSource, seesCamera } from '../caller.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText, InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
 import type { Peer, WebSocketBehaviour } from '../http/index.ts'
 import type { Logger } from '../log.ts'
+import { ACTING_KEYS } from './keys.ts'
 import { holdsOne } from './permissions.ts'
 import type { State } from './state.ts'
 
@@ -65,11 +66,19 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   private readonly peers = new Set<Peer<Client>>()
   private readonly onState = ({ key, value }: { key: string; value: unknown }) => this.broadcast(key, value)
   private readonly onEvent = (event: ServerEvent) => this.deliver(event)
-  private readonly onSessionEnded = ({ sessionId }: { sessionId: string }) => this.dropSession(sessionId)
+  private readonly onSessionEnded = ({ sessionId }: { sessionId: string }) =>
+    this.drop((caller) => caller.sessionId === sessionId, 'The session has ended')
+  /** Sockets opened with Basic or Digest belong to no session. */
+  private readonly onUserChanged = ({ username, keep }: { username: string; keep?: string }) =>
+    this.drop(
+      (caller) => caller.username === username && (keep === undefined || caller.sessionId !== keep),
+      'The account was changed',
+    )
 
   constructor(
     private readonly state: State,
     private readonly auth: SocketAuth,
+    private readonly activeCamera: () => number,
     private readonly bus: Bus,
     private readonly log: Logger,
     private readonly now: () => number = Date.now,
@@ -77,10 +86,12 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
 
   start(): void {
     this.bus.on('state', this.onState).on('event', this.onEvent).on('session-ended', this.onSessionEnded)
+    this.bus.on('user-changed', this.onUserChanged)
   }
 
   stop(): void {
     this.bus.off('state', this.onState).off('event', this.onEvent).off('session-ended', this.onSessionEnded)
+    this.bus.off('user-changed', this.onUserChanged)
     for (const peer of this.peers) clearTimeout(peer.data.authTimer)
   }
 
@@ -128,7 +139,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
     }
     const { caller } = peer.data
     if (!caller) throw new InvalidCredentials('The first message must be {"auth": {"token": …}}')
-    if ('get' in message) send(peer, this.state.read(command(message, 'get'), caller.role))
+    if ('get' in message) this.answer(peer, command(message, 'get'), caller)
     else if ('subscribe' in message) for (const name of command(message, 'subscribe')) peer.data.subscriptions.add(name)
     else if ('unsubscribe' in message) for (const name of command(message, 'unsubscribe')) peer.data.subscriptions.delete(name)
     else await this.write(peer, message, caller)
@@ -137,6 +148,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   /** One write after the other, and no more waiting than fit. */
   private async write(peer: Peer<Client>, batch: Record<string, unknown>, caller: Caller): Promise<void> {
     const client = peer.data
+    this.checkKeys(Object.keys(batch), caller)
     if (client.pendingWrites >= MAX_PENDING_WRITES)
       throw new ApiError('RATE_LIMITED', 'Too many changes are waiting', `${MAX_PENDING_WRITES}`)
     client.pendingWrites += 1
@@ -164,28 +176,47 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   }
 
   private greet(peer: Peer<Client>): void {
-    if (peer.data.caller) send(peer, this.state.readAll(peer.data.caller.role))
+    const { caller } = peer.data
+    if (!caller) return
+    const all = Object.entries(this.state.readAll(caller.role))
+    send(peer, Object.fromEntries(all.filter(([key]) => this.maySee(caller, key))))
+  }
+
+  private answer(peer: Peer<Client>, names: readonly string[], caller: Caller): void {
+    const values = this.state.read(names, caller.role)
+    this.checkKeys(names, caller)
+    send(peer, values)
+  }
+
+  /** The keys of the active camera are closed to those who may not see it. */
+  private maySee(caller: Caller, key: string): boolean {
+    return !(key in ACTING_KEYS) || seesCamera(caller, this.activeCamera())
+  }
+
+  private checkKeys(names: readonly string[], caller: Caller): void {
+    const closed = names.find((name) => !this.maySee(caller, name))
+    if (closed !== undefined) throw new PermissionDenied(closed)
   }
 
   private broadcast(key: string, value: unknown): void {
     const rights = this.state.readRights(key) ?? []
     const text = JSON.stringify({ [key]: value })
-    for (const peer of this.peers) if (peer.data.caller && holdsOne(peer.data.caller.role, rights)) peer.send(text)
+    for (const peer of this.peers) {
+      const { caller } = peer.data
+      if (caller && holdsOne(caller.role, rights) && this.maySee(caller, key)) peer.send(text)
+    }
   }
 
   private deliver(event: ServerEvent): void {
     const text = JSON.stringify({ event })
     for (const peer of this.peers) {
       const { caller, subscriptions } = peer.data
-      // Who logs in from where is the admins' business.
-      const allowed = event.category !== 'auth' || caller?.role === 'admin'
-      if (allowed && subscriptions.has(event.category)) peer.send(text)
+      if (caller && mayHear(caller, event) && subscriptions.has(event.category)) peer.send(text)
     }
   }
 
-  private dropSession(sessionId: string): void {
-    for (const peer of [...this.peers])
-      if (peer.data.caller?.sessionId === sessionId) peer.end(POLICY_VIOLATION, 'The session has ended')
+  private drop(gone: (caller: Caller) => boolean, reason: string): void {
+    for (const peer of [...this.peers]) if (peer.data.caller && gone(peer.data.caller)) peer.end(POLICY_VIOLATION, reason)
   }
 
   private fail(peer: Peer<Client>, error: unknown): void {
@@ -196,7 +227,14 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   }
 }
 
+/** Who logs in from where is the admins' business, and a camera's events that of those who may see it. */
+function mayHear(caller: Caller, { category, data }: ServerEvent): boolean {
+  if (category === 'auth') return caller.role === 'admin'
+  return typeof data.camera !== 'number' || seesCamera(caller, data.camera)
+}
+
 function checkCaller(caller: Caller): void {
+  if (caller.share) throw new PermissionDenied('a share link opens no WebSocket')
   if (caller.mustChangePassword) throw new ApiError('PASSWORD_CHANGE_REQUIRED', 'Change the factory password first')
   if (caller.role === 'guest') throw new PermissionDenied('viewer')
 }

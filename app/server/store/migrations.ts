@@ -12,4 +12,14 @@ export interface Migration {
 
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, summary: 'users, sessions, settings, cameras and the recordings catalogue', run: () => {} },
+  { version: 2, summary: 'users: enabled, cameras, two-factor login, a second sealed secret', run: extendUsers },
 ]
+
+/** The SHA-256 secret cannot be made of the MD5 one: it follows with the user's next login. */
+function extendUsers(store: Store): void {
+  const users = store.table<string, Record<string, unknown>>('users')
+  for (const { key, value } of [...users.range()]) {
+    const sealed = typeof value.sealed_ha1 === 'string' ? { md5: value.sealed_ha1, sha256: null } : null
+    users.put(key, { ...value, enabled: true, cameras: null, two_factor: null, sealed_ha1: sealed })
+  }
+}

@@ -32,7 +32,7 @@ export const authenticate: Authenticate = ({ authorization, token }) => {
   const caller = () => {
     if (!['guest', 'viewer', 'operator', 'admin', 'fresh'].includes(name)) throw new InvalidCredentials()
     const role: Role = name === 'fresh' ? 'admin' : (name as Role)
-    return { username: name, role, via: 'bearer', mustChangePassword: name === 'fresh' } as const
+    return { username: name, role, via: 'bearer', mustChangePassword: name === 'fresh', cameras: null } as const
   }
   return late ? Promise.resolve().then(caller) : caller()
 }
