@@ -27,6 +27,12 @@ t.test('the command line wins over the environment, that over the file', async (
   t.equal(parsed.cameras.length, 2)
 })
 
+t.test('behind a proxy', async (t) => {
+  t.match(options([]), { trustedProxies: [], httpsRedirect: false, hstsMaxAge: 0 })
+  const argv = ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '::1', '--https-redirect', 'on', '--hsts-max-age', '600']
+  t.match(options(argv), { trustedProxies: ['10.0.0.0/8', '::1'], httpsRedirect: true, hstsMaxAge: 600 })
+})
+
 t.test('every option is in the help', async (t) => {
   for (const name of ['--config', '--data-dir', '--camera', '--admin-password-file', '--log-level', '--bind'])
     t.match(helpText(), name)
@@ -43,6 +49,10 @@ for (const [argv, complaint] of [
   [['--log-level', 'loud'], /loud/],
   [['--bind', 'host.name'], /no IP address/],
   [['--config', '/does/not/exist'], /ENOENT/],
+  [['--trusted-proxy', '10.0.0.0/33'], /trusted-proxy.*10\.0\.0\.0\/33/],
+  [['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', 'proxy'], /"proxy"/],
+  [['--https-redirect', 'yes'], /none of on, off/],
+  [['--hsts-max-age', '-1'], /hsts-max-age/],
   [['--http-port', '1', '--http-port', '2'], /more than once/],
 ] as const) {
   t.test(`${argv.join(' ')} is refused in one line`, async (t) => {
