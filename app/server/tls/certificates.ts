@@ -40,6 +40,8 @@ export class Certificates implements Component {
 
   async start(): Promise<void> {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    // Of a change that the last process did not live to make.
+    rmSync(`${this.#file}.new`, { force: true })
     const kept = this.#read()
     if (kept === null || (kept.self_signed && Date.parse(kept.valid_to) <= this.now())) {
       const made = await selfSigned(this.now())

@@ -78,3 +78,14 @@ t.test('many changes at the same time leave one of them', async (t) => {
     socket.destroy()
   }
 })
+
+t.test('the port stays ours alone, before a swap and after it', async (t) => {
+  const server = await startServer(t)
+  const api = await login(server)
+  const port = String(server.ports.https)
+  for (const option of ['--https-port', '--http-port']) {
+    await t.rejects(startServer(t, { args: [option, port] }), /exited with 2:\n.*Cannot listen on 127\.0\.0\.1/s, option)
+  }
+  t.equal((await api.delete('/api/system/certificate')).status, 200)
+  await t.rejects(startServer(t, { args: ['--https-port', port] }), /Cannot listen/)
+})
