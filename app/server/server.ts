@@ -13,9 +13,9 @@ import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
-import { Catalogue, Recorder } from './recording/index.ts'
+import { Catalogue, Recorder, Tags } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
-import { State, StateSocket } from './state/index.ts'
+import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { VERSION } from './version.ts'
@@ -99,8 +99,10 @@ export class CameraServer {
     const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras')))
     await this.begin(new RtspAccess(auth, media, bus, childLogger(log, 'auth')))
     await this.begin(media)
+    const catalogue = new Catalogue(store)
+    const tags = new Tags(store, catalogue)
     const recorder = await this.begin(
-      new Recorder(cameras, media, new Catalogue(store), storage, bus, childLogger(log, 'recording')),
+      new Recorder(cameras, media, catalogue, tags, storage, bus, childLogger(log, 'recording'), () => recordingDefaults(store)),
     )
     const snapshots = new Snapshots(cameras, storage, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))

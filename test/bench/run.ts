@@ -11,6 +11,17 @@ import { helperPid, usage } from '../support/process.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
+/** What the product promises on a machine of two cores; a figure beyond fails the run. */
+const LIMITS = {
+  idle_cpu_percent: 8,
+  idle_rss_mb: 150,
+  join_median_ms: 200,
+  join_p95_ms: 300,
+  cpu_percent_added_by_9_clients: 10,
+  cpu_percent_added_by_recording: 3,
+  broadcast_p95_ms: 50,
+} as const
+
 const WINDOW_MS = 10_000
 const JOINS = 20
 
@@ -119,7 +130,19 @@ const cleanups: (() => unknown)[] = []
 const owner = { teardown: (work: () => unknown) => cleanups.unshift(work) } as unknown as Test
 try {
   const server = await startServer(owner, { args: ['--log-level', 'warn'] })
-  process.stdout.write(`${JSON.stringify(await bench(server), null, 2)}\n`)
+  const figures = await bench(server)
+  const measured: Record<keyof typeof LIMITS, number> = {
+    idle_cpu_percent: figures.idle.cpu_percent,
+    idle_rss_mb: figures.idle.rss_mb,
+    join_median_ms: figures.join_encoder_running.median_ms,
+    join_p95_ms: figures.join_encoder_running.p95_ms,
+    cpu_percent_added_by_9_clients: figures.cpu_percent_added_by_9_clients,
+    cpu_percent_added_by_recording: figures.cpu_percent_added_by_recording,
+    broadcast_p95_ms: figures.websocket_broadcast_to_10.p95_ms,
+  }
+  const beyond = Object.entries(LIMITS).filter(([name, limit]) => !(measured[name as keyof typeof LIMITS] <= limit))
+  process.stdout.write(`${JSON.stringify({ ...figures, beyond: Object.fromEntries(beyond) }, null, 2)}\n`)
+  if (beyond.length > 0) process.exitCode = 1
 } finally {
   for (const work of cleanups) await work()
 }

@@ -13,7 +13,7 @@ const Id = Type.String({ description: 'decimal number' })
 const StartBody = Type.Object(
   {
     filename: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
-    duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, description: 'seconds; 0: until stopped' })),
+    duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483, description: 'seconds; 0: until stopped' })),
     quality: Type.Optional(RecordingQuality),
     resolution: Type.Optional(Resolution),
     framerate: Type.Optional(Fps),
@@ -74,8 +74,30 @@ const Status = Type.Object({
   filename: Nullable(Type.String()),
   duration: Type.Integer({ description: 'seconds' }),
   estimated_size: Nullable(Type.Integer({ description: 'bytes' })),
-  remaining_space: Type.Integer({ description: 'bytes' }),
+  remaining_space: Nullable(Type.Integer({ description: 'bytes' })),
   last_end: Nullable(Type.Object({ reason: Type.String(), timestamp: Type.String() })),
+})
+
+const TagBody = Type.Object(
+  {
+    category: Type.String({ minLength: 1, maxLength: 64, description: 'name of a category', examples: ['event'] }),
+    title: Type.String({ minLength: 1, maxLength: 200 }),
+    note: Type.Optional(Type.String({ maxLength: 4000 })),
+    timestamp: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 4_000_000_000, description: 'milliseconds into the recording; now when absent' }),
+    ),
+    camera: Type.Optional(CameraId),
+  },
+  closed,
+)
+
+const TagResult = Type.Object({
+  id: Type.Integer(),
+  category: Type.Integer(),
+  timestamp: Type.Integer(),
+  title: Type.String(),
+  note: Type.String(),
+  createdBy: Type.String(),
 })
 
 const VARIANT_B = ['mode', 'fps', 'bitrate', 'includeAudio', 'format'] as const
@@ -132,6 +154,22 @@ export function recordingRoutes(recorder: Recorder, cameras: Cameras): Route[] {
               duration: Math.round(row.duration / 1000),
               file_size: row.size,
             }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/recording/tag',
+      access: 'operator',
+      rate: 'api',
+      tag: 'Recording',
+      summary: 'Mark the running recording',
+      body: TagBody,
+      response: Type.Object({ success: Type.Boolean(), tag: TagResult }),
+      errors: ['CONFLICT', 'NOT_FOUND'],
+      handler: ({ body, caller }) => {
+        const { camera: asked, note = '', ...rest } = body
+        const camera = allowedCamera(caller, asked, cameras.active)
+        return { success: true, tag: recorder.tag(camera, { ...rest, note, createdBy: caller?.username ?? '' }) }
       },
     }),
     route({

@@ -19,7 +19,7 @@ const SystemInfo = Type.Object({
     temperature: Nullable(Type.Number({ description: 'degrees Celsius' })),
     cpu_usage: Nullable(Type.Number({ description: 'percent of all cores' })),
     memory: Nullable(Space),
-    disk: Space,
+    disk: Nullable(Space),
   }),
   camera: Type.Object({
     connected: Type.Boolean(),
@@ -100,6 +100,7 @@ function systemInfo({ cameras, recorder, storage, system }: SystemParts) {
 function healthOf({ cameras, media, storage, system }: SystemParts) {
   const wanted = cameras.list().filter(({ settings }) => settings.enabled)
   const delivering = wanted.filter(({ connected }) => connected)
+  const space = storage.recentSpace()
   const checks = {
     camera:
       media.info === null || (wanted.length > 0 && delivering.length === 0)
@@ -107,7 +108,7 @@ function healthOf({ cameras, media, storage, system }: SystemParts) {
         : delivering.length < wanted.length
           ? 'warning'
           : 'ok',
-    storage: storage.recentSpace().available > LOW_SPACE ? 'ok' : 'warning',
+    storage: space === null ? 'error' : space.available > LOW_SPACE ? 'ok' : 'warning',
     network: system.network().connected ? 'ok' : 'warning',
   }
   const values = Object.values(checks)

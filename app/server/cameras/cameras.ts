@@ -12,6 +12,7 @@ import {
   HelperDown,
   HelperError,
   type HelperStats,
+  HelperTimeout,
   type MediaSupervisor,
   type Mode,
 } from '../media/index.ts'
@@ -55,6 +56,8 @@ const MAX_TEST_SIZE: Size = { width: 3840, height: 2160 }
 
 class Camera {
   live: CameraState | null = null
+  /** Changes of one camera happen one after the other. */
+  turn: Promise<unknown> = Promise.resolve()
   settings: CameraSettings
 
   constructor(
@@ -136,21 +139,22 @@ export class Cameras implements Component {
   }
 
   /** Changes mode or controls together; the stored settings change only when the helper took them. */
-  async configure(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>): Promise<void> {
-    const camera = this.camera(id)
+  configure(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>): Promise<void> {
     this.checkChange(id, change)
-    const next = { ...camera.settings, ...change }
-    const changed = (keys: readonly (keyof CameraSettings)[]) => keys.some((key) => next[key] !== camera.settings[key])
-    const newMode = changed(['width', 'height', 'fps'])
-    const newControls = changed(['brightness', 'contrast', 'saturation'])
-    if (!newMode && !newControls) return
-    if (camera.settings.enabled) {
-      const { brightness, contrast, saturation } = next
-      const mode = { width: next.width, height: next.height, fps: next.fps }
-      if (newMode) await this.ask(() => this.media.call('camera.configure', { id, mode, streams: streamsFor(mode) }))
-      if (newControls) await this.ask(() => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
-    }
-    this.save(camera, next)
+    return inTurn(this.camera(id), async (camera) => {
+      const next = { ...camera.settings, ...change }
+      const changed = (keys: readonly (keyof CameraSettings)[]) => keys.some((key) => next[key] !== camera.settings[key])
+      const newMode = changed(['width', 'height', 'fps'])
+      const newControls = changed(['brightness', 'contrast', 'saturation'])
+      if (!newMode && !newControls) return
+      if (camera.settings.enabled) {
+        const { brightness, contrast, saturation } = next
+        const mode = { width: next.width, height: next.height, fps: next.fps }
+        if (newMode) await ask(id, () => this.media.call('camera.configure', { id, mode, streams: streamsFor(mode) }))
+        if (newControls) await ask(id, () => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
+      }
+      this.save(camera, next)
+    })
   }
 
   /** Throws what `configure` would throw for a value that this camera cannot take. */
@@ -167,26 +171,38 @@ export class Cameras implements Component {
   }
 
   /** Stops or starts the capture; stopped, the device is released and its RTSP clients are disconnected. */
-  async setEnabled(id: number, enabled: boolean): Promise<void> {
+  setEnabled(id: number, enabled: boolean): Promise<void> {
+    return inTurn(this.camera(id), async (camera) => {
+      if (camera.settings.enabled === enabled) return
+      if (enabled) await ask(id, () => this.add(camera))
+      else await ask(id, () => this.media.call('camera.remove', { id }))
+      if (!enabled) camera.live = null
+      this.save(camera, { ...camera.settings, enabled })
+      this.bus.publish('camera', enabled ? 'started' : 'stopped', { camera: id })
+    })
+  }
+
+  /** Resolves when the camera delivers the mode that was set, or after `patienceMs` (a device may deliver another one). */
+  async delivering(id: number, patienceMs: number): Promise<void> {
     const camera = this.camera(id)
-    if (camera.settings.enabled === enabled) return
-    if (enabled) await this.ask(() => this.add(camera))
-    else await this.ask(() => this.media.call('camera.remove', { id }))
-    if (!enabled) camera.live = null
-    this.save(camera, { ...camera.settings, enabled })
-    this.bus.publish('camera', enabled ? 'started' : 'stopped', { camera: id })
+    const asked = () =>
+      camera.live?.state === 'streaming' &&
+      camera.live.width === camera.settings.width &&
+      camera.live.height === camera.settings.height
+    const deadline = AbortSignal.timeout(patienceMs)
+    while (!asked() && !deadline.aborted) await once(this.media, 'camera.state', { signal: deadline }).catch(() => undefined)
   }
 
   /** The newest picture as JPEG. */
   async still(id: number, quality: number): Promise<Still> {
     const camera = this.camera(id)
     if (camera.live?.state !== 'streaming') throw new CameraNotConnected(id)
-    const { result, binary } = await this.ask(() => this.media.snapshot(id, quality), id)
+    const { result, binary } = await ask(id, () => this.media.snapshot(id, quality))
     return { jpeg: binary, width: result.width, height: result.height, timestampMs: result.timestamp_ms }
   }
 
   async stats(): Promise<HelperStats> {
-    return this.ask(() => this.media.call('stats.get', {}))
+    return ask(this.activeId, () => this.media.call('stats.get', {}))
   }
 
   async statsOf(id: number): Promise<CameraStats | null> {
@@ -212,6 +228,8 @@ export class Cameras implements Component {
   private async add(camera: Camera): Promise<void> {
     const { id, spec, mode, controls } = camera
     await this.media.call('camera.add', { id, source: spec.source, mode, controls, streams: streamsFor(mode) })
+    // The helper selects whichever camera comes first.
+    if (id === this.activeId) await this.media.call('camera.select', { id })
   }
 
   private forgetStates(): void {
@@ -244,20 +262,26 @@ export class Cameras implements Component {
     const old: Record<string, unknown> = { ...before, resolution: formatResolution(before) }
     for (const [key, value] of Object.entries(values)) if (old[key] !== value) this.bus.emit('state', { key, value })
   }
+}
 
-  /** Runs a call of the helper and puts its refusal into the API's words. */
-  private async ask<T>(call: () => Promise<T>, id = this.activeId): Promise<T> {
-    try {
-      return await call()
-    } catch (error) {
-      throw helperToApi(error, id)
-    }
+function inTurn<T>(camera: Camera, work: (camera: Camera) => Promise<T>): Promise<T> {
+  const turn = camera.turn.then(() => work(camera))
+  camera.turn = turn.catch(() => undefined)
+  return turn
+}
+
+/** Runs a call of the helper and puts its refusal into the API's words. */
+async function ask<T>(id: number, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw helperToApi(error, id)
   }
 }
 
 /** A refusal of the helper, as the client should read it. */
 export function helperToApi(error: unknown, camera: number): unknown {
-  if (error instanceof HelperDown) return new CameraNotConnected(camera)
+  if (error instanceof HelperDown || error instanceof HelperTimeout) return new CameraNotConnected(camera)
   if (!(error instanceof HelperError)) return error
   if (error.code === HELPER_ERROR.no_signal || error.code === HELPER_ERROR.not_found) return new CameraNotConnected(camera)
   if (error.code === HELPER_ERROR.unsupported) return new UnsupportedSetting(error.data.field ?? 'camera', error.message)

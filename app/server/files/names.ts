@@ -35,10 +35,11 @@ export function dayFolder(date: Date): string {
   return join(String(date.getFullYear()), two(date.getMonth() + 1), two(date.getDate()))
 }
 
-/** `name`, or `name_1`, `name_2` …: the first that is not in `folder`. */
-export function freeName(folder: string, name: string): string {
+/** `name`, or `name_1`, `name_2` …: the first that is neither in `folder` nor claimed (paths about to be made). */
+export function freeName(folder: string, name: string, claimed: ReadonlySet<string> = new Set()): string {
   const { name: stem, ext } = parse(name)
+  const taken = (candidate: string) => claimed.has(join(folder, candidate)) || existsSync(join(folder, candidate))
   let candidate = name
-  for (let n = 1; existsSync(join(folder, candidate)); n++) candidate = `${stem}_${n}${ext}`
+  for (let n = 1; taken(candidate); n++) candidate = `${stem}_${n}${ext}`
   return candidate
 }

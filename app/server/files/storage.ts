@@ -29,13 +29,17 @@ export class DeviceStorage {
     return posix.join(DEVICE_ROOT, ...parts)
   }
 
-  /** Exact, for decisions. */
-  space(): DiskSpace {
-    return diskSpace(this.root)
+  /** Exact, for decisions. Null when the storage cannot be asked: it was pulled out, or its file system has failed. */
+  space(): DiskSpace | null {
+    try {
+      return diskSpace(this.root)
+    } catch {
+      return null
+    }
   }
 
   /** As of the last second, for showing. */
-  recentSpace(): DiskSpace {
+  recentSpace(): DiskSpace | null {
     return this.recent.get()
   }
 }

@@ -89,9 +89,9 @@ export class WebSockets {
       if (exchange.gone) return
       exchange.done = true
       this.#count++
-      res.cork(() =>
-        res.upgrade<UserData>({ data, address: exchange.client.text, peer: null }, key, protocol, extensions, context),
-      )
+      // Not within `cork`: when the upgraded socket happens to keep its address, uWS takes it for a finished HTTP answer afterwards and
+      // closes it.
+      res.upgrade<UserData>({ data, address: exchange.client.text, peer: null }, key, protocol, extensions, context)
     }
     const refuse = (error: unknown) => {
       if (!(error instanceof ApiError)) this.log.error({ err: error }, 'upgrade failed')

@@ -1,11 +1,15 @@
 /** One connection to the helper: framing, matching answers to requests, notifications. It ends once and is then thrown away. */
 import type { Socket } from 'node:net'
-import { HelperDown, HelperError, type Methods, type Notifications } from './protocol.ts'
+import { HELPER_ERROR, HelperDown, HelperError, HelperTimeout, type Methods, type Notifications } from './protocol.ts'
 
 const HEADER_BYTES = 8
 const MAX_JSON = 262_144
 const MAX_BINARY = 33_554_432
 const REQUEST_TIMEOUT_MS = 10_000
+/** Finalising waits for the disk, and a worn SD card takes its time. */
+const STOP_TIMEOUT_MS = 60_000
+/** Below the helper's own bound, so that a ping always has room. */
+const MAX_IN_FLIGHT = 48
 
 interface Pending {
   resolve(answer: { result: unknown; binary: Buffer }): void
@@ -67,7 +71,7 @@ export class Connection {
   }
 
   async call<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<Methods[M]['result']> {
-    return (await this.callBinary(method, params)).result
+    return (await this.callBinary(method, params, method === 'recorder.stop' ? STOP_TIMEOUT_MS : REQUEST_TIMEOUT_MS)).result
   }
 
   /** As `call`, with the bytes that came beside the answer. */
@@ -77,9 +81,15 @@ export class Connection {
     timeoutMs = REQUEST_TIMEOUT_MS,
   ): Promise<{ result: Methods[M]['result']; binary: Buffer }> {
     if (this.ended) return Promise.reject(new HelperDown())
+    if (this.pending.size >= MAX_IN_FLIGHT && method !== 'helper.ping') {
+      return Promise.reject(new HelperError(HELPER_ERROR.busy, 'too many requests at once'))
+    }
     const id = this.nextId++
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.end(`no answer to ${method} within ${timeoutMs} ms`), timeoutMs)
+      const timer = setTimeout(() => {
+        this.pending.delete(id)
+        reject(new HelperTimeout(method))
+      }, timeoutMs)
       this.pending.set(id, { resolve: resolve as Pending['resolve'], reject, timer })
       this.socket.write(encodeFrame({ jsonrpc: '2.0', id, method, params }))
     })

@@ -204,3 +204,11 @@ export class HelperDown extends Error {
     this.name = 'HelperDown'
   }
 }
+
+/** No answer in time. Whether the helper hangs is for the ping to find out. */
+export class HelperTimeout extends Error {
+  constructor(method: string) {
+    super(`the media helper did not answer ${method} in time`)
+    this.name = 'HelperTimeout'
+  }
+}

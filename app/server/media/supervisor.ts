@@ -15,7 +15,7 @@ import { errorText, StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { Connection } from './connection.ts'
 import { type HelperInput, type HelperPhase, nextPhase, restartDelay } from './machine.ts'
-import { HelperDown, HelperError, type HelperInfo, type Methods, type Notifications } from './protocol.ts'
+import { HelperDown, HelperError, type HelperInfo, HelperTimeout, type Methods, type Notifications } from './protocol.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 const PING_EVERY_MS = 2000
@@ -162,14 +162,15 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
 
   /** Pings until the connection ends: a helper that hangs is as bad as one that is gone. */
   private watch(connection: Connection): void {
+    const again = () => {
+      if (this.connection === connection) this.timer = setTimeout(ping, PING_EVERY_MS)
+    }
     const ping = () => {
-      if (this.connection !== connection) return
-      connection.callBinary('helper.ping', {}, PING_TIMEOUT_MS).then(
-        () => {
-          this.timer = setTimeout(ping, PING_EVERY_MS)
-        },
-        () => this.child?.kill('SIGKILL'),
-      )
+      connection.callBinary('helper.ping', {}, PING_TIMEOUT_MS).then(again, (error) => {
+        if (!(error instanceof HelperTimeout)) return
+        this.log.error('helper hangs')
+        this.child?.kill('SIGKILL')
+      })
     }
     ping()
   }

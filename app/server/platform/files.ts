@@ -32,6 +32,13 @@ export function syncFolder(folder: string): void {
   }
 }
 
+/** Makes `folder` and what is missing above it, each name durable before anything is put into it. */
+export function ensureFolder(folder: string, mode = 0o750): void {
+  const first = mkdirSync(folder, { recursive: true, mode })
+  if (first === undefined) return
+  for (let made = folder; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made))
+}
+
 /** Makes a folder that only this user may enter; what cannot be used is a `StartupError`. */
 export function prepareFolder(folder: string): void {
   try {

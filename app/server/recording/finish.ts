@@ -1,6 +1,6 @@
 /** What a recording's file is worth once nobody writes to it any more. */
-import { open } from 'node:fs/promises'
-import { readMp4 } from './mp4.ts'
+import { open, stat } from 'node:fs/promises'
+import { readFinalisedDuration, readMp4 } from './mp4.ts'
 
 export interface Verdict {
   readonly state: 'ready' | 'defect'
@@ -13,10 +13,10 @@ export interface Verdict {
  * A file that is missing or holds no playable picture is `defect`; it is left as it is for whoever wants to rescue it.
  */
 export async function judgeFile(path: string): Promise<Verdict> {
-  const summary = await readMp4(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
+  if ((await sizeOf(path)) === 0) return { state: 'defect', durationMs: 0, sizeBytes: 0 }
+  const durationMs = await readFinalisedDuration(path)
+  if (durationMs !== null) return { state: 'ready', durationMs, sizeBytes: await sizeOf(path) }
+  const summary = await readMp4(path)
   if (!summary || summary.durationMs <= 0) return { state: 'defect', durationMs: 0, sizeBytes: await sizeOf(path) }
   if (summary.wholeBytes < summary.fileBytes) await truncateTo(path, summary.wholeBytes)
   return { state: 'ready', durationMs: summary.durationMs, sizeBytes: summary.wholeBytes }
@@ -32,12 +32,12 @@ async function truncateTo(path: string, bytes: number): Promise<void> {
   }
 }
 
+/** 0 where there is no file. */
 async function sizeOf(path: string): Promise<number> {
-  const file = await open(path, 'r').catch(() => null)
-  if (!file) return 0
   try {
-    return (await file.stat()).size
-  } finally {
-    await file.close()
+    return (await stat(path)).size
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
   }
 }

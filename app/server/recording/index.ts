@@ -1,4 +1,5 @@
-export { Catalogue, MEDIA_STATES, type MediaState, type RecordingRow } from './catalogue.ts'
+export { Catalogue, type ListQuery, MEDIA_STATES, type MediaState, type RecordingRow } from './catalogue.ts'
 export { RECORDING_STATES, type RecordingState } from './machine.ts'
-export type { RecordingRequest } from './plan.ts'
+export type { RecordingDefaults, RecordingRequest } from './plan.ts'
 export { type EndReason, Recorder, type RecordingStatus } from './recorder.ts'
+export { type NewTag, type Tag, Tags } from './tags.ts'

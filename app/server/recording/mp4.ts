@@ -24,6 +24,7 @@ interface Box {
 
 const MAX_TABLE_BYTES = 16 * 1024 * 1024
 const HEADER_BYTES = 16
+const BLOCK_BYTES = 8192
 const TRUN = { dataOffset: 0x1, firstFlags: 0x4, duration: 0x100, size: 0x200, flags: 0x400, offset: 0x800 }
 const TFHD = { base: 0x1, description: 0x2, duration: 0x8 }
 
@@ -37,29 +38,69 @@ export async function readMp4(path: string): Promise<Mp4Summary | null> {
   }
 }
 
+/**
+ * Milliseconds that a file plays which was finalised: its header tells the duration (`mehd`) and its index (`mfra`) closes it. Null for any
+ * other file. Reads only both ends, however long the recording is.
+ */
+export async function readFinalisedDuration(path: string): Promise<number | null> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const reader = new BlockReader(file)
+    if (!(await endsWithIndex(reader, size))) return null
+    const first = parseBox(await reader.read(0, HEADER_BYTES), 0, 0, size)
+    const moov = first && parseBox(await reader.read(first.end, HEADER_BYTES), 0, first.end, size)
+    if (moov?.type !== 'moov' || moov.end - moov.start > MAX_TABLE_BYTES) return null
+    return movieDuration(await reader.read(moov.start, moov.end - moov.start))
+  } finally {
+    await file.close()
+  }
+}
+
+/** The last box is a whole `mfra`: its last field (`mfro`) is its own length. */
+async function endsWithIndex(reader: BlockReader, size: number): Promise<boolean> {
+  if (size < HEADER_BYTES) return false
+  const length = (await reader.read(size - 4, 4)).readUInt32BE(0)
+  if (length < HEADER_BYTES || length > size) return false
+  const box = parseBox(await reader.read(size - length, HEADER_BYTES), 0, size - length, size)
+  return box?.type === 'mfra' && box.end === size
+}
+
+function movieDuration(moov: Buffer): number | null {
+  const mvhd = find(moov, 'mvhd')
+  const mehd = find(moov, 'mvex', 'mehd')
+  if (!mvhd || mvhd.length < 24 || !mehd || mehd.length < (mehd[0] === 1 ? 12 : 8)) return null
+  const timescale = mvhd.readUInt32BE(mvhd[0] === 1 ? 20 : 12)
+  const duration = mehd[0] === 1 ? Number(mehd.readBigUInt64BE(4)) : mehd.readUInt32BE(4)
+  return timescale > 0 && duration > 0 ? Math.round((duration / timescale) * 1000) : null
+}
+
 async function summarise(file: FileHandle, size: number): Promise<Mp4Summary | null> {
+  const reader = new BlockReader(file)
   let track: VideoTrack | null = null
   let ticks = 0
   let frames = 0
   let wholeBytes = 0
   let pending: { ticks: number; frames: number } | null = null
   for (let offset = 0; offset < size; ) {
-    const box = await boxAt(file, offset, size)
+    const box = parseBox(await reader.read(offset, HEADER_BYTES), 0, offset, size)
     if (!box || box.end > size) break
+    const table = box.type === 'moov' || box.type === 'moof'
+    if (table && box.end - box.start > MAX_TABLE_BYTES) break
     if (box.type === 'moov') {
-      track = videoTrack(await payload(file, box))
+      track = videoTrack(await reader.read(box.start, box.end - box.start))
       if (!track) return null
       ticks += track.ticks
       frames += track.frames
       wholeBytes = box.end
     } else if (box.type === 'moof') {
-      pending = track && fragment(await payload(file, box), track)
+      pending = track && fragment(await reader.read(box.start, box.end - box.start), track)
     } else if (box.type === 'mdat' && pending) {
       ticks += pending.ticks
       frames += pending.frames
       pending = null
       wholeBytes = box.end
-    } else if (!pending && !['moof', 'mdat'].includes(box.type)) {
+    } else if (!pending && box.type !== 'mdat') {
       wholeBytes = box.end
     }
     offset = box.end
@@ -69,10 +110,27 @@ async function summarise(file: FileHandle, size: number): Promise<Mp4Summary | n
   return { durationMs, frames, width: track.width, height: track.height, wholeBytes, fileBytes: size }
 }
 
-async function boxAt(file: FileHandle, offset: number, size: number): Promise<Box | null> {
-  const header = Buffer.alloc(HEADER_BYTES)
-  const { bytesRead } = await file.read(header, 0, HEADER_BYTES, offset)
-  return parseBox(header.subarray(0, bytesRead), 0, offset, size)
+/** Reads ahead: a fragment's tables and the header of its data lie together, and cost one read of the disk. */
+class BlockReader {
+  private readonly block = Buffer.alloc(BLOCK_BYTES)
+  private start = 0
+  private length = 0
+
+  constructor(private readonly file: FileHandle) {}
+
+  /** Fewer bytes at the end of the file. Valid until the next call. */
+  async read(offset: number, bytes: number): Promise<Buffer> {
+    if (bytes > BLOCK_BYTES) {
+      const large = Buffer.alloc(bytes)
+      const { bytesRead } = await this.file.read(large, 0, bytes, offset)
+      return large.subarray(0, bytesRead)
+    }
+    if (offset < this.start || offset + bytes > this.start + this.length) {
+      this.start = offset
+      this.length = (await this.file.read(this.block, 0, BLOCK_BYTES, offset)).bytesRead
+    }
+    return this.block.subarray(offset - this.start, Math.min(this.length, offset - this.start + bytes))
+  }
 }
 
 /** The box whose header lies at `at` in `data`; `base` is where `data[at]` lies in the file. */
@@ -86,14 +144,6 @@ function parseBox(data: Buffer, at: number, base: number, limit: number): Box | 
   }
   const length = short === 0 ? limit - base : short
   return length < 8 ? null : { type, start: base + 8, end: base + length }
-}
-
-async function payload(file: FileHandle, box: Box): Promise<Buffer> {
-  const length = box.end - box.start
-  if (length > MAX_TABLE_BYTES) throw new Error(`${box.type} box of ${length} bytes`)
-  const data = Buffer.alloc(length)
-  const { bytesRead } = await file.read(data, 0, length, box.start)
-  return data.subarray(0, bytesRead)
 }
 
 /** The boxes inside a box's payload, as slices. */

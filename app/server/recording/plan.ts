@@ -1,5 +1,5 @@
 /** From a request to what will be recorded: all checks of the request itself, before anything acts. Pure. */
-import { bitrateFor, type CameraView, parseResolution, type Quality } from '../cameras/index.ts'
+import { bitrateFor, type CameraView, parseResolution, type Quality, type Size } from '../cameras/index.ts'
 import { ApiError, CameraNotConnected, UnsupportedSetting } from '../errors.ts'
 import { sanitiseStem, timeStem } from '../files/index.ts'
 import type { Encode, Mode } from '../media/index.ts'
@@ -17,6 +17,15 @@ export interface RecordingRequest {
   readonly includeAudio?: boolean
   readonly format?: string
   readonly mode?: string
+}
+
+/** The user's settings, for what a request leaves open. Limited to what the camera delivers; absent: as the main stream. */
+export interface RecordingDefaults {
+  readonly mode?: string
+  readonly resolution?: string
+  readonly fps?: number
+  readonly bitrate?: number
+  readonly format?: string
 }
 
 export interface RecordingPlan {
@@ -37,12 +46,16 @@ const MIN_KBPS = 64
 const MAX_KBPS = 100_000
 
 /** Throws the `ApiError` that names what cannot be done. */
-export function planRecording(request: RecordingRequest, camera: CameraView, now: Date): RecordingPlan {
-  if (request.mode !== undefined && request.mode !== 'video') {
-    throw new UnsupportedSetting('mode', `This camera cannot record in mode ${request.mode}`)
-  }
+export function planRecording(
+  request: RecordingRequest,
+  camera: CameraView,
+  now: Date,
+  defaults: RecordingDefaults = {},
+): RecordingPlan {
+  const kind = request.mode ?? defaults.mode ?? 'video'
+  if (kind !== 'video') throw new UnsupportedSetting('mode', `This camera cannot record in mode ${kind}`)
   const extension = /\.([A-Za-z0-9]{1,5})$/.exec(request.filename ?? '')?.[1]?.toLowerCase()
-  const format = request.format ?? extension ?? 'mp4'
+  const format = request.format ?? extension ?? defaults.format ?? 'mp4'
   if (format !== 'mp4') throw new ApiError('INVALID_FORMAT', `Recording as ${format} is not supported`, 'format')
   if (request.includeAudio) throw new UnsupportedSetting('includeAudio', 'This camera has no audio source')
   const stem = request.filename === undefined ? `recording_${timeStem(now)}` : sanitiseStem(request.filename)
@@ -50,10 +63,10 @@ export function planRecording(request: RecordingRequest, camera: CameraView, now
   if (!camera.mode) throw new CameraNotConnected(camera.id)
 
   const native = camera.mode
-  const mode = recordingMode(request, native)
+  const mode = recordingMode(request, native, defaults)
   const usual = bitrateFor(native, 'high')
-  const bitrateKbps =
-    request.bitrate === undefined ? bitrateFor(mode, request.quality ?? 'high') : Math.round(request.bitrate / 1000)
+  const bitrate = request.bitrate ?? (request.quality === undefined ? defaults.bitrate : undefined)
+  const bitrateKbps = bitrate === undefined ? bitrateFor(mode, request.quality ?? 'high') : Math.round(bitrate / 1000)
   if (bitrateKbps < MIN_KBPS || bitrateKbps > MAX_KBPS) {
     throw new UnsupportedSetting(
       'bitrate',
@@ -74,16 +87,21 @@ export function planRecording(request: RecordingRequest, camera: CameraView, now
   }
 }
 
-/** What was asked for, within what the camera delivers now. */
-function recordingMode({ resolution, fps }: RecordingRequest, native: Mode): Mode {
-  const size = resolution === undefined ? native : parseResolution(resolution)
+/** What was asked for, which must be within what the camera delivers now, or what is set, as far as it is. */
+function recordingMode({ resolution, fps }: RecordingRequest, native: Mode, defaults: RecordingDefaults): Mode {
+  if (fps !== undefined && fps > native.fps) {
+    throw new UnsupportedSetting('fps', `The camera delivers ${native.fps} frames per second; set its fps first to record more`)
+  }
+  const size = resolution === undefined ? defaultSize(native, defaults) : parseResolution(resolution)
   if (!size) throw new ApiError('INVALID_RESOLUTION', 'The resolution must be WIDTHxHEIGHT with even sides', 'resolution')
   if (size.width > native.width || size.height > native.height) {
     const now = `${native.width}x${native.height}`
     throw new ApiError('INVALID_RESOLUTION', `The camera delivers ${now}; set its resolution first to record more`, 'resolution')
   }
-  if (fps !== undefined && fps > native.fps) {
-    throw new UnsupportedSetting('fps', `The camera delivers ${native.fps} frames per second; set its fps first to record more`)
-  }
-  return { width: size.width, height: size.height, fps: fps ?? native.fps }
+  return { width: size.width, height: size.height, fps: fps ?? Math.min(native.fps, defaults.fps ?? native.fps) }
+}
+
+function defaultSize(native: Mode, { resolution }: RecordingDefaults): Size {
+  const set = resolution === undefined ? null : parseResolution(resolution)
+  return set && set.width <= native.width && set.height <= native.height ? set : native
 }

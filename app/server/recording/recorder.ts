@@ -2,20 +2,22 @@
  * Recording control: one slot a camera with the specification's state machine. The helper writes the file; this component decides, keeps the
  * catalogue true, and turns every way in which a recording can end (stop, duration, full disk, dead helper) into the same finish.
  */
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../bus.ts'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
 import { type DeviceStorage, dayFolder, freeName } from '../files/index.ts'
 import type { Logger } from '../log.ts'
-import type { CameraState, MediaSupervisor, RecorderEnded } from '../media/index.ts'
-import { syncFolder } from '../platform/index.ts'
+import { type CameraState, HelperError, type MediaSupervisor, type RecorderEnded } from '../media/index.ts'
+import { ensureFolder, syncFolder } from '../platform/index.ts'
 import type { Catalogue, ListQuery, RecordingRow } from './catalogue.ts'
 import { judgeFile, type Verdict } from './finish.ts'
 import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
-import { planRecording, type RecordingPlan, type RecordingRequest } from './plan.ts'
+import { planRecording, type RecordingDefaults, type RecordingPlan, type RecordingRequest } from './plan.ts'
+import type { NewTag, Tag, Tags } from './tags.ts'
 
 /** Free bytes that must remain beyond the estimate when a recording starts. */
 const START_MARGIN = 1_000_000_000
@@ -23,8 +25,12 @@ const START_MARGIN = 1_000_000_000
 const SPACE_RESERVE = 48 * 1024 * 1024
 const SPACE_CHECK_MS = 500
 const RETRY_MS = 2000
+/** A stop before that would leave a file without a single picture: the first key frame takes a moment. */
+const SHORTEST_MS = 400
+/** A camera that comes back later than this is not what the user was recording any more. */
+const RESUME_WITHIN_MS = 60_000
 
-export type EndReason = RecorderEnded['reason'] | 'helper_lost' | 'recovered'
+export type EndReason = RecorderEnded['reason'] | 'helper_lost' | 'storage_lost'
 
 interface Active {
   readonly row: RecordingRow
@@ -42,8 +48,8 @@ interface Active {
 interface Slot {
   state: RecordingState
   active: Active | null
-  /** Recordings to take up again once the camera is back, after the helper died. */
-  resume: RecordingPlan | null
+  /** What to take up again once the camera is back, after the helper died; `row` is what was recorded until then. */
+  resume: { readonly plan: RecordingPlan; readonly row: RecordingRow; readonly until: number } | null
   lastEnd: { reason: EndReason; timestamp: string } | null
   /** Starts and stops of one camera happen one after the other. */
   turn: Promise<unknown>
@@ -55,12 +61,14 @@ export interface RecordingStatus {
   readonly row: RecordingRow | null
   readonly elapsedMs: number
   readonly estimatedBytes: number | null
-  readonly remainingBytes: number
+  readonly remainingBytes: number | null
   readonly lastEnd: Slot['lastEnd']
 }
 
 export class Recorder implements Component {
   private readonly slots = new Map<number, Slot>()
+  /** Paths of recordings that are about to begin, over all cameras. */
+  private readonly claimed = new Set<string>()
   private spaceTimer: NodeJS.Timeout | undefined
   private readonly retries = new Set<NodeJS.Timeout>()
   private stopping = false
@@ -72,16 +80,19 @@ export class Recorder implements Component {
     private readonly cameras: Cameras,
     private readonly media: MediaSupervisor,
     private readonly catalogue: Catalogue,
+    private readonly tags: Tags,
     private readonly storage: DeviceStorage,
     private readonly bus: Bus,
     private readonly log: Logger,
+    /** What the user has set for recordings that do not say otherwise. */
+    private readonly defaults: () => RecordingDefaults,
     private readonly now: () => Date = () => new Date(),
   ) {}
 
-  /** Starts after the storage and before the helper: what an earlier process left unfinished is judged first. */
+  /** What an earlier process left unfinished is judged before anything new begins. */
   async start(): Promise<void> {
     for (const row of this.catalogue.inState('recording')) {
-      const verdict = await judgeFile(this.storage.hostPath(row.path))
+      const verdict = await this.judge(row.id, this.storage.hostPath(row.path))
       this.enter(row, verdict)
       this.log.warn({ id: row.id, ...verdict }, 'interrupted recording recovered')
       this.publish('recovered', row, { state: verdict.state })
@@ -107,7 +118,7 @@ export class Recorder implements Component {
         this.log.warn({ camera, state: slot.state }, 'start refused: already recording')
         throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', `camera ${camera}`)
       }
-      const plan = planRecording(request, this.cameras.view(camera), this.now())
+      const plan = planRecording(request, this.cameras.view(camera), this.now(), this.defaults())
       this.checkSpace(plan)
       slot.resume = null
       return { row: await this.begin(slot, plan), estimatedBytes: plan.estimatedBytes }
@@ -118,8 +129,10 @@ export class Recorder implements Component {
   stopRecording(camera: number = this.cameras.active): Promise<RecordingRow> {
     this.cameras.view(camera)
     return this.inTurn(camera, async (slot) => {
+      const { active, resume } = slot
       slot.resume = null
-      const { active } = slot
+      // Stopped between the helper's death and the camera's return: that recording has ended already.
+      if (!active && resume) return this.catalogue.get(resume.row.id) ?? resume.row
       if (!active || nextRecordingState(slot.state, 'stop') === undefined)
         throw new Conflict('No recording is running', `camera ${camera}`)
       return this.end(active)
@@ -139,13 +152,22 @@ export class Recorder implements Component {
       row: active?.row ?? null,
       elapsedMs: active ? performance.now() - active.startedAt : 0,
       estimatedBytes: active?.plan.estimatedBytes ?? null,
-      remainingBytes: this.storage.space().available,
+      remainingBytes: this.storage.space()?.available ?? null,
       lastEnd,
     }
   }
 
   list(query: ListQuery): { rows: RecordingRow[]; total: number } {
     return this.catalogue.list(query)
+  }
+
+  /** Marks the running recording; `timestamp` is the present moment unless given (milliseconds into the recording). */
+  tag(camera: number | undefined, tag: Omit<NewTag, 'timestamp'> & { readonly timestamp?: number }): Tag {
+    const { row, elapsedMs, camera: id } = this.status(camera)
+    if (!row) throw new Conflict('No recording is running', `camera ${id}`)
+    const added = this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(elapsedMs) })
+    this.publish('tagged', row, { tag: added.id, title: added.title, timestamp_ms: added.timestamp })
+    return added
   }
 
   row(id: number): RecordingRow {
@@ -164,6 +186,7 @@ export class Recorder implements Component {
     if (row.state === 'recording')
       throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${id}`)
     await rm(this.storage.hostPath(row.path), { force: true })
+    this.tags.removeAll(id)
     this.catalogue.remove(id)
     this.publish('deleted', row, {})
   }
@@ -185,7 +208,7 @@ export class Recorder implements Component {
   }
 
   private checkSpace({ estimatedBytes }: RecordingPlan): void {
-    const { available } = this.storage.space()
+    const available = this.storage.space()?.available ?? 0
     const needed = estimatedBytes + START_MARGIN
     if (available > needed) return
     this.log.error({ available, needed }, 'start refused: too little free space')
@@ -201,30 +224,18 @@ export class Recorder implements Component {
     const start = this.now()
     const folder = this.storage.devicePath('recordings', dayFolder(start))
     const hostFolder = this.storage.hostPath(folder)
-    await mkdir(hostFolder, { recursive: true, mode: 0o750 })
-    const filename = freeName(hostFolder, `${plan.stem}.mp4`)
-    const row = this.catalogue.create({
-      filename,
-      media_type: 'video',
-      encoding: 'mp4',
-      timestamp_start: start.getTime(),
-      timestamp_end: start.getTime(),
-      duration: 0,
-      size: 0,
-      resolution: `${plan.mode.width}x${plan.mode.height}`,
-      fps: plan.mode.fps,
-      state: 'recording',
-      tag_markers: 0,
-      path: join(folder, filename),
-      camera: plan.camera,
-    })
-    const active = newActive(row, plan, join(hostFolder, filename))
+    ensureFolder(hostFolder)
+    const filename = freeName(hostFolder, `${plan.stem}.mp4`, this.claimed)
+    const hostPath = join(hostFolder, filename)
+    this.claimed.add(hostPath)
+    const row = this.catalogue.create(newRow(plan, start, filename, join(folder, filename)))
+    const active = newActive(row, plan, hostPath)
     slot.active = active
     try {
       await this.media.call('recorder.start', {
         id: row.id,
         camera: plan.camera,
-        path: active.hostPath,
+        path: hostPath,
         stream: 'stream1',
         ...(plan.encode ? { encode: plan.encode } : {}),
         duration_ms: plan.durationMs,
@@ -232,8 +243,11 @@ export class Recorder implements Component {
     } catch (error) {
       slot.active = null
       this.catalogue.remove(row.id)
-      await rm(active.hostPath, { force: true })
+      const foreign = error instanceof HelperError && error.data.errno === 'EEXIST'
+      if (!foreign) await rm(hostPath, { force: true })
       throw helperToApi(error, plan.camera)
+    } finally {
+      this.claimed.delete(hostPath)
     }
     if (!active.ending) this.transition(slot, plan.camera, 'start')
     this.spaceTimer ??= setInterval(() => this.watchSpace(), SPACE_CHECK_MS)
@@ -244,6 +258,7 @@ export class Recorder implements Component {
 
   /** Asks the helper to finalise and waits until the catalogue knows; a helper that is gone has been dealt with by `helperLost`. */
   private async end(active: Active): Promise<RecordingRow> {
+    await delay(Math.max(0, active.startedAt + SHORTEST_MS - performance.now()))
     await this.media.call('recorder.stop', { id: active.row.id }).catch((error) => {
       this.log.warn({ id: active.row.id, error: errorText(error) }, 'recorder did not stop by itself')
       return this.finishRecording(active, 'helper_lost')
@@ -263,9 +278,11 @@ export class Recorder implements Component {
       const { active } = slot
       // A start that is still under way fails by itself.
       if (!active || slot.state !== 'recording' || this.stopping) continue
-      const { plan } = active
-      const remaining = plan.durationMs === 0 ? 0 : plan.durationMs - (performance.now() - active.startedAt)
-      if (plan.durationMs === 0 || remaining >= 1000) slot.resume = { ...plan, durationMs: Math.round(remaining) }
+      const { plan, row } = active
+      const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - (performance.now() - active.startedAt))
+      if (plan.durationMs === 0 || remaining >= 1000) {
+        slot.resume = { plan: { ...plan, durationMs: remaining }, row, until: performance.now() + RESUME_WITHIN_MS }
+      }
       void this.finishRecording(active, 'helper_lost')
     }
   }
@@ -274,12 +291,12 @@ export class Recorder implements Component {
   private cameraState(state: CameraState): void {
     if (state.state !== 'streaming' || !this.slots.get(state.id)?.resume) return
     this.inTurn(state.id, async (slot) => {
-      const plan = slot.resume
+      const { resume } = slot
       slot.resume = null
-      if (!plan || slot.active || this.stopping) return
-      this.checkSpace({ ...plan, estimatedBytes: 0 })
-      const row = await this.begin(slot, plan)
-      this.publish('resumed', row, {})
+      if (!resume || slot.active || this.stopping || performance.now() > resume.until) return
+      this.checkSpace({ ...resume.plan, estimatedBytes: 0 })
+      const row = await this.begin(slot, resume.plan)
+      this.publish('resumed', row, { after: resume.row.id })
     }).catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
   }
 
@@ -288,12 +305,15 @@ export class Recorder implements Component {
     if (running.length === 0) {
       clearInterval(this.spaceTimer)
       this.spaceTimer = undefined
-    } else if (this.storage.space().available < SPACE_RESERVE) {
-      for (const active of running.filter(({ stopReason }) => stopReason === undefined)) {
-        active.stopReason = 'disk_full'
-        this.log.error({ id: active.row.id }, 'disk full: recording ends')
-        void this.end(active)
-      }
+      return
+    }
+    const space = this.storage.space()
+    if (space && space.available >= SPACE_RESERVE) return
+    const reason = space ? 'disk_full' : 'storage_lost'
+    for (const active of running.filter(({ stopReason }) => stopReason === undefined)) {
+      active.stopReason = reason
+      this.log.error({ id: active.row.id, reason }, 'recording ends')
+      void this.end(active)
     }
   }
 
@@ -304,23 +324,25 @@ export class Recorder implements Component {
     slot.active = null
     slot.lastEnd = { reason, timestamp: this.now().toISOString() }
     this.transition(slot, active.plan.camera, 'ended')
-    const verdict = await this.judge(active)
+    const verdict = await this.judge(active.row.id, active.hostPath)
     const row = this.enter(active.row, verdict)
+    active.finish(row)
     this.log.info({ id: row.id, reason, ...verdict }, 'recording finished')
     this.publish('stopped', row, { reason, state: verdict.state, duration_ms: verdict.durationMs, size: verdict.sizeBytes })
-    if (reason === 'disk_full') {
-      this.bus.publish('alert', 'storage_full', { recording: row.id, available: this.storage.space().available })
+    if (reason === 'disk_full' || reason === 'storage_lost') {
+      const available = this.storage.space()?.available ?? null
+      this.bus.publish('alert', reason === 'disk_full' ? 'storage_full' : 'storage_lost', { recording: row.id, available })
     }
-    active.finish(row)
   }
 
-  private async judge(active: Active): Promise<Verdict> {
+  /** Never throws: a file that cannot be read is a defect one, and one bad file must not stop the server. */
+  private async judge(id: number, hostPath: string): Promise<Verdict> {
     try {
-      const verdict = await judgeFile(active.hostPath)
-      syncFolder(dirname(active.hostPath))
+      const verdict = await judgeFile(hostPath)
+      if (verdict.state === 'ready') syncFolder(dirname(hostPath))
       return verdict
     } catch (error) {
-      this.log.error({ id: active.row.id, error: errorText(error) }, 'finished recording cannot be read back')
+      this.log.error({ id, error: errorText(error) }, 'recording cannot be read back')
       return { state: 'defect', durationMs: 0, sizeBytes: 0 }
     }
   }
@@ -356,6 +378,24 @@ export class Recorder implements Component {
 
   private publish(type: string, row: RecordingRow, more: Record<string, unknown>): void {
     this.bus.publish('recording', type, { id: row.id, camera: row.camera, filename: row.filename, path: row.path, ...more })
+  }
+}
+
+function newRow(plan: RecordingPlan, start: Date, filename: string, path: string): Omit<RecordingRow, 'id'> {
+  return {
+    filename,
+    media_type: 'video',
+    encoding: 'mp4',
+    timestamp_start: start.getTime(),
+    timestamp_end: start.getTime(),
+    duration: 0,
+    size: 0,
+    resolution: `${plan.mode.width}x${plan.mode.height}`,
+    fps: plan.mode.fps,
+    state: 'recording',
+    tag_markers: 0,
+    path,
+    camera: plan.camera,
   }
 }
 

@@ -1,11 +1,10 @@
 /** Stills that are kept: taken from the newest frame and written to the device storage. */
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Cameras } from '../cameras/index.ts'
 import { ApiError, InvalidRequest } from '../errors.ts'
 import { type DeviceStorage, dayFolder, freeName, sanitiseStem, timeStem } from '../files/index.ts'
-import { writeFileAtomic } from '../platform/index.ts'
+import { ensureFolder, writeFileAtomic } from '../platform/index.ts'
 
 export const DEFAULT_QUALITY = 85
 
@@ -47,8 +46,8 @@ export class Snapshots {
 
     const folder = this.storage.devicePath('snapshots', dayFolder(taken))
     const hostFolder = this.storage.hostPath(folder)
-    await mkdir(hostFolder, { recursive: true, mode: 0o750 })
     // From here to the rename nothing waits: two stills at once cannot take the same name.
+    ensureFolder(hostFolder)
     const name = freeName(hostFolder, `${stem}.jpg`)
     writeStill(join(hostFolder, name), still.jpeg)
     const result = { filename: name, path: join(folder, name), size: still.jpeg.length, timestamp: taken.toISOString() }

@@ -1,3 +1,3 @@
 export type { Permission } from './permissions.ts'
 export { StateSocket } from './socket.ts'
-export { State } from './state.ts'
+export { recordingDefaults, State } from './state.ts'

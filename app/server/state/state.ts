@@ -10,7 +10,7 @@ import type { Cameras } from '../cameras/index.ts'
 import { formatResolution, parseResolution } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
-import type { Recorder } from '../recording/index.ts'
+import type { Recorder, RecordingDefaults } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Store, Table } from '../store/index.ts'
 import { ACTING_KEYS, type ActingKey, MEDIA_KEY, STORED_KEYS } from './keys.ts'
@@ -20,6 +20,15 @@ interface Key {
   readonly schema: TSchema
   readonly read: readonly Permission[]
   readonly write: readonly Permission[]
+}
+
+/** What a change of the mode may take before the same batch records or takes a still. */
+const MODE_PATIENCE_MS = 2500
+
+interface RecordingStorage {
+  readonly primary: string
+  readonly backup: string
+  readonly network: string
 }
 
 export type Batch = Readonly<Record<string, unknown>>
@@ -77,6 +86,8 @@ export class State implements Component {
     this.checkRecording(batch)
     await this.applyCamera(batch)
     this.applyStored(batch)
+    const acts = batch.snap === true || wantsRecording(batch) === true
+    if (acts && ('resolution' in batch || 'fps' in batch)) await this.cameras.delivering(this.cameras.active, MODE_PATIENCE_MS)
     await this.applyRecording(batch)
     if (batch.snap === true) await this.snap()
   }
@@ -114,6 +125,7 @@ export class State implements Component {
     }
     if (name === 'currentRecordingFile') throw new UnsupportedSetting(name, 'This key is written by the recorder alone')
     if (name === 'cam1-light' || name === 'light0') throw new UnsupportedSetting(name, 'This board has no such light')
+    if (name === 'recordingStorage') checkStorage(value as RecordingStorage, this.value(name) as RecordingStorage)
     if (name === 'recordingState' && value === 'paused')
       throw new UnsupportedSetting(name, 'Recordings cannot be paused on this device')
   }
@@ -168,6 +180,22 @@ export class State implements Component {
     this.snapping = value
     this.bus.emit('state', { key: 'snap', value })
   }
+}
+
+/** Recordings are kept where they are, on the device storage; there is no second place yet. */
+function checkStorage(next: RecordingStorage, now: RecordingStorage): void {
+  for (const place of ['primary', 'backup', 'network'] as const) {
+    if (next[place] !== now[place]) throw new UnsupportedSetting(`recordingStorage.${place}`, 'This device cannot record there')
+  }
+}
+
+/** What users have set for recordings; nothing for keys that nobody has touched. */
+export function recordingDefaults(store: Store): RecordingDefaults {
+  const settings = store.table<string, unknown>('settings')
+  const { resolution, fps, bitrate, format } = (settings.get('videoRecordingSettings') ?? {}) as RecordingDefaults
+  const mode = settings.get('recordingMode') as string | undefined
+  const set = { mode, resolution, fps, bitrate, format }
+  return Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined))
 }
 
 function wantsRecording(batch: Batch): boolean | undefined {

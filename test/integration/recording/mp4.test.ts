@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { judgeFile } from '../../../app/server/recording/finish.ts'
-import { readMp4 } from '../../../app/server/recording/mp4.ts'
+import { readFinalisedDuration, readMp4 } from '../../../app/server/recording/mp4.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mp4-'))
 const SECONDS = 4
@@ -19,6 +19,29 @@ function make(name: string, ...flags: string[]): string {
 }
 
 const fragmented = make('fragmented.mp4', '-movflags', 'frag_keyframe+empty_moov+default_base_moof')
+/** As the helper's recorder writes it: with the duration in the header and an index at the end. */
+const finalised = join(folder, 'finalised.mp4')
+const source = [
+  `videotestsrc`,
+  `num-buffers=${SECONDS * FPS}`,
+  '!',
+  `video/x-raw,width=320,height=240,framerate=${FPS}/1`,
+  '!',
+  'x264enc',
+  'tune=zerolatency',
+]
+execFileSync('gst-launch-1.0', [
+  '-q',
+  ...source,
+  '!',
+  'h264parse',
+  '!',
+  'mp4mux',
+  'fragment-duration=500',
+  '!',
+  'filesink',
+  `location=${finalised}`,
+])
 const plain = make('plain.mp4')
 
 /** What an independent reader finds. */
@@ -50,6 +73,17 @@ t.test('a file cut anywhere is trimmed to what plays, and ffprobe agrees', async
     t.equal(Math.round((verdict.durationMs / 1000) * FPS), found.frames)
     t.ok(found.frames >= Math.floor((cut / size) * SECONDS * FPS) - 30)
   }
+})
+
+t.test('a finalised file tells its duration at its ends, a cut one does not', async (t) => {
+  t.equal(await readFinalisedDuration(finalised), SECONDS * 1000)
+  t.match(await judgeFile(finalised), { state: 'ready', durationMs: SECONDS * 1000, sizeBytes: statSync(finalised).size })
+  t.equal(await readFinalisedDuration(plain), null, 'an MP4 of another kind is read in full')
+  const path = join(folder, 'unfinished.mp4')
+  copyFileSync(finalised, path)
+  truncateSync(path, statSync(finalised).size - 1)
+  t.equal(await readFinalisedDuration(path), null)
+  t.match(await judgeFile(path), { state: 'ready' })
 })
 
 t.test('what holds no picture is defect, and stays as it is', async (t) => {

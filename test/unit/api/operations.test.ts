@@ -14,6 +14,7 @@ GET /health
 GET /api/health
 POST /api/recording/start
 POST /api/recording/stop
+POST /api/recording/tag
 GET /api/recording/status
 GET /api/recordings
 GET /api/recordings/{id}
