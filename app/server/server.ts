@@ -121,6 +121,7 @@ export class CameraServer {
       ],
       routes,
       authenticate: (source) => auth.authenticate(source),
+      challenges: () => auth.challenges(),
       log: childLogger(log, 'http'),
       assets: new StaticAssets(WEB_ASSETS),
       version: VERSION,

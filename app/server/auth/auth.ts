@@ -2,16 +2,19 @@
 import type { Bus } from '../bus.ts'
 import { type Caller, type CredentialSource, SESSION_COOKIE } from '../caller.ts'
 import type { Component } from '../component.ts'
-import { InvalidCredentials, PermissionDenied } from '../errors.ts'
+import { ApiError, InvalidCredentials, NotFound, PermissionDenied } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { loadOrCreateKey } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import { Accounts, type Requester } from './accounts.ts'
 import { parseBasic, parseBearer, sameOrigin, sessionCookie } from './credentials.ts'
+import { digestChallenge, digestResponse, equalText, meansTarget, Nonces, parseDigest } from './digest.ts'
+import { ha1, REALM } from './ha1.ts'
 import { Lockout } from './lockout.ts'
 import { PasswordGate } from './password-gate.ts'
 import { checkPasswordRules, PasswordHasher } from './passwords.ts'
 import { type SessionRecord, Sessions } from './sessions.ts'
+import { TwoFactor } from './totp.ts'
 import { type RtspUser, type UserRecord, Users } from './users.ts'
 
 export const FACTORY_USERNAME = 'admin'
@@ -47,6 +50,8 @@ interface Opened {
   readonly lockout: Lockout
   readonly gate: PasswordGate
   readonly accounts: Accounts
+  readonly twoFactor: TwoFactor
+  readonly nonces: Nonces
 }
 
 export class Auth implements Component {
@@ -64,12 +69,14 @@ export class Auth implements Component {
     const { store, bus, now } = this
     const { keyFolder, adminPassword } = this.options
     const hasher = new PasswordHasher()
-    const users = new Users(store, loadOrCreateKey(`${keyFolder}/seal.key`, 32))
+    const sealKey = loadOrCreateKey(`${keyFolder}/seal.key`, 32)
+    const users = new Users(store, sealKey)
     const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now)
     const lockout = new Lockout(store, now)
     const gate = new PasswordGate(users, lockout, hasher, bus, now)
     const accounts = new Accounts({ users, sessions, gate, hasher, lockout, bus })
-    this.opened = { users, sessions, lockout, gate, accounts }
+    const twoFactor = new TwoFactor(users, gate, sealKey, bus, now)
+    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, nonces: new Nonces(now) }
     if (users.size > 0) return
     const password = adminPassword ?? FACTORY_PASSWORD
     if (adminPassword !== undefined) checkPasswordRules(adminPassword, 'admin-password-file')
@@ -96,9 +103,14 @@ export class Auth implements Component {
     return this.parts.lockout
   }
 
-  async login({ username, password }: LoginRequest, address: string, secure: boolean): Promise<Login> {
-    const { gate, lockout, sessions } = this.parts
+  get twoFactor(): TwoFactor {
+    return this.parts.twoFactor
+  }
+
+  async login({ username, password, otp }: LoginRequest, address: string, secure: boolean): Promise<Login> {
+    const { gate, lockout, sessions, twoFactor } = this.parts
     const user = await gate.check(username, password, address)
+    twoFactor.require(user, otp, address)
     lockout.succeed(username)
     const { token, session } = await sessions.create(username, address, this.options.sessionLifetimeMs)
     this.bus.publish('auth', 'login', { username, address })
@@ -111,6 +123,27 @@ export class Auth implements Component {
     this.bus.publish('auth', 'logout', { username: by.username, address: by.address })
   }
 
+  /** Sessions that have not ended, newest first; of everybody where no name is given. */
+  sessions(username?: string): SessionRecord[] {
+    return this.parts.sessions.list(username)
+  }
+
+  /** Ends one session; those of others are for admins. */
+  revoke(by: Requester, id: string, ofOthers: boolean): void {
+    const session = this.parts.sessions.get(id)
+    if (!session || (session.username !== by.username && !ofOthers)) throw new NotFound(`session ${id}`)
+    this.endSession(id)
+    const { username, address } = by
+    this.bus.publish('auth', 'session_revoked', { username, address, target: session.username, session: id })
+  }
+
+  /** The challenges of a 401, the strongest first. */
+  challenges(): string[] {
+    const { nonces } = this.parts
+    const digests = (['SHA-256', 'MD5'] as const).map((algorithm) => digestChallenge(algorithm, nonces.issue()))
+    return [...digests, `Basic realm="${REALM}", charset="UTF-8"`]
+  }
+
   /** A cookie that takes the session's away. */
   expiredCookie(secure: boolean): string {
     return `${this.cookie('', secure)}; Max-Age=0`
@@ -121,6 +154,7 @@ export class Auth implements Component {
     const { authorization, token } = source
     const bearer = authorization ? parseBearer(authorization) : null
     if (bearer) return this.byToken(bearer, 'bearer')
+    if (/^digest\s/i.test(authorization)) return this.byDigest(source)
     if (authorization) return this.byBasic(source)
     if (token) return this.byToken(token, 'query')
     const cookie = source.cookie ? sessionCookie(source.cookie) : null
@@ -179,8 +213,30 @@ export class Auth implements Component {
     return this.direct(user, 'basic')
   }
 
-  /** The caller whose credentials came with the request itself. */
+  private byDigest({ authorization, method, url, address }: CredentialSource): Caller {
+    const { users, lockout, gate, nonces } = this.parts
+    const answer = parseDigest(authorization)
+    if (!answer || !meansTarget(answer.uri, url)) throw new InvalidCredentials()
+    const { username, algorithm, nonce, nc } = answer
+    lockout.check(username, address)
+    const user = users.get(username)
+    // An account without the secret costs the same work and fails the same way as one that does not exist.
+    const secret = user?.enabled ? users.ha1(user, algorithm) : null
+    const right = digestResponse(secret ?? ha1(algorithm, username, ''), method, answer)
+    if (!equalText(answer.response, right) || !user || secret === null) return gate.fail(username, address)
+    if (nonces.take(nonce, nc) === 'stale') {
+      throw new ApiError('INVALID_CREDENTIALS', 'The nonce has expired', '', {
+        'WWW-Authenticate': digestChallenge(algorithm, nonces.issue(), true),
+      })
+    }
+    return this.direct(user, 'digest')
+  }
+
+  /** The caller whose credentials came with the request itself, where there is no place for a code. */
   private direct(user: UserRecord, via: Caller['via']): Caller {
+    if (user.two_factor?.enabled) {
+      throw new ApiError('OTP_REQUIRED', 'This account logs in with a code; use a token instead', user.username)
+    }
     const { username, role, must_change_password: mustChangePassword, cameras } = user
     this.parts.lockout.succeed(username)
     return { username, role, via, mustChangePassword, cameras }

@@ -67,6 +67,18 @@ export class Sessions {
     }
   }
 
+  get(id: string): SessionRecord | undefined {
+    const session = this.table.get(id)
+    return session && session.expires_at > this.now() ? session : undefined
+  }
+
+  /** Those that have not ended, newest first. */
+  list(username?: string): SessionRecord[] {
+    const all = [...this.table.range()].map(({ value }) => value)
+    const open = all.filter((s) => s.expires_at > this.now() && (username === undefined || s.username === username))
+    return open.sort((a, b) => b.created_at - a.created_at)
+  }
+
   end(id: string): void {
     this.table.remove(id)
     this.forget((session) => session.id === id)

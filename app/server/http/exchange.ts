@@ -21,6 +21,8 @@ export interface Listener {
   readonly proxies: TrustedProxies
   /** For connections that a client knows as safe, and for others. */
   readonly headers: { readonly secure: SecurityHeaders; readonly plain: SecurityHeaders }
+  /** What a 401 offers: each a header line of its own, as old clients want it. */
+  readonly challenges: () => readonly string[]
 }
 
 /** Headers that only files and assets ask for. */
@@ -58,6 +60,7 @@ export class Exchange {
   unreadBody = false
   /** Goes out with whatever the answer will be. */
   readonly headers: Record<string, string> = {}
+  challenges: readonly string[] = []
   status = 0
   /** An answer has been started, or the client has gone. */
   done = false
@@ -214,6 +217,7 @@ export class Exchange {
       if (name === 'Vary' && headers.Vary !== undefined) continue
       res.writeHeader(name, safe(this.headers[name] ?? ''))
     }
+    for (const challenge of this.challenges) res.writeHeader('WWW-Authenticate', safe(challenge))
     for (const name in headers) {
       const value = headers[name] ?? ''
       const both = name === 'Vary' && this.headers.Vary !== undefined

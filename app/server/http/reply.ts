@@ -43,7 +43,7 @@ function sendText(exchange: Exchange, headers: Headers, body: string | Uint8Arra
 export function sendError(exchange: Exchange, error: ApiError, now: number): void {
   const headers: Record<string, string> = { 'Content-Type': JSON_TYPE, ...error.headers }
   if (error.status === 401 && headers['WWW-Authenticate'] === undefined && !exchange.fromPage) {
-    headers['WWW-Authenticate'] = 'Basic realm="camera", charset="UTF-8"'
+    exchange.challenges = exchange.listener.challenges()
   }
   exchange.send(error.status, headers, errorBody(error, exchange.versioned, now))
 }

@@ -14,6 +14,8 @@ import type { Authenticate, Route } from './route.ts'
 import { SecurityHeaders } from './security-headers.ts'
 import { type WebSocketBehaviour, WebSockets } from './websocket.ts'
 
+const BASIC_ONLY = ['Basic realm="camera", charset="UTF-8"']
+
 export interface HttpServerOptions {
   readonly listeners: readonly ListenerOptions[]
   readonly routes: readonly Route[]
@@ -31,6 +33,8 @@ export interface HttpServerOptions {
   readonly redirectToHttps?: boolean
   /** Seconds for which browsers shall insist on HTTPS; 0: they are not told to. */
   readonly hstsMaxAge?: number
+  /** What a 401 offers, the strongest first. */
+  readonly challenges?: () => readonly string[]
   readonly websocket?: { readonly path: string; readonly behaviour: WebSocketBehaviour<unknown> }
   /** Epoch ms. */
   readonly now?: () => number
@@ -69,8 +73,9 @@ export class HttpServer {
     const hsts = this.#options.hstsMaxAge ?? 0
     const headers = { secure: new SecurityHeaders(true, hsts), plain: new SecurityHeaders(false, 0) }
     try {
+      const challenges = this.#options.challenges ?? (() => BASIC_ONLY)
       for (const options of listeners) {
-        const listener = { name: options.name, secure: options.tls !== undefined, proxies, headers }
+        const listener = { name: options.name, secure: options.tls !== undefined, proxies, headers, challenges }
         const app = await BoundApp.listen(options, (uws) => {
           if (websocket !== undefined && sockets !== null) uws.ws(websocket.path, sockets.handlers(listener))
           uws.any('/*', (res, req) => pipeline.handle(res, req, listener))
