@@ -100,7 +100,7 @@ function systemInfo({ cameras, recorder, storage, system }: SystemParts) {
 function healthOf({ cameras, media, storage, system }: SystemParts) {
   const wanted = cameras.list().filter(({ settings }) => settings.enabled)
   const delivering = wanted.filter(({ connected }) => connected)
-  const space = storage.recentSpace()
+  const space = storage.space()
   const checks = {
     camera:
       media.info === null || (wanted.length > 0 && delivering.length === 0)
