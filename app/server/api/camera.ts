@@ -72,6 +72,7 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       rate: 'image',
       tag: 'Camera and image',
       summary: 'The newest picture as JPEG',
+      share: 'still',
       query: Type.Object({ quality: Type.Optional(ImageQuality), camera: Type.Optional(CameraId) }, closed),
       response: { binary: 'image/jpeg' },
       errors: ['CAMERA_NOT_CONNECTED', 'NOT_FOUND'],

@@ -8,6 +8,7 @@ import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
+import { shareRoutes } from './shares.ts'
 import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
@@ -23,6 +24,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
   return [
     ...authRoutes(auth),
     ...userRoutes(auth),
+    ...shareRoutes(auth, cameras, recorder),
     ...systemRoutes(parts),
     ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),

@@ -65,6 +65,7 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
       rate: 'file',
       tag: 'Recordings',
       summary: 'Download or play a recording (Range is honoured)',
+      share: 'recording',
       params: RecordingId,
       query: Type.Object({ download: Type.Optional(Type.Boolean({ description: 'true: as an attachment' })) }, closed),
       response: { binary: 'video/mp4' },

@@ -14,6 +14,7 @@ import { Lockout } from './lockout.ts'
 import { PasswordGate } from './password-gate.ts'
 import { checkPasswordRules, PasswordHasher } from './passwords.ts'
 import { type SessionRecord, Sessions } from './sessions.ts'
+import { Shares } from './shares.ts'
 import { TwoFactor } from './totp.ts'
 import { type RtspUser, type UserRecord, Users } from './users.ts'
 
@@ -51,11 +52,13 @@ interface Opened {
   readonly gate: PasswordGate
   readonly accounts: Accounts
   readonly twoFactor: TwoFactor
+  readonly shares: Shares
   readonly nonces: Nonces
 }
 
 export class Auth implements Component {
   private opened: Opened | undefined
+  private readonly onUserChanged = ({ username }: { username: string }) => this.shares.dropOrphans(username)
 
   constructor(
     private readonly store: Store,
@@ -76,7 +79,9 @@ export class Auth implements Component {
     const gate = new PasswordGate(users, lockout, hasher, bus, now)
     const accounts = new Accounts({ users, sessions, gate, hasher, lockout, bus })
     const twoFactor = new TwoFactor(users, gate, sealKey, bus, now)
-    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, nonces: new Nonces(now) }
+    const shares = new Shares(store, users, sealKey, bus, now)
+    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, shares, nonces: new Nonces(now) }
+    bus.on('user-changed', this.onUserChanged)
     if (users.size > 0) return
     const password = adminPassword ?? FACTORY_PASSWORD
     if (adminPassword !== undefined) checkPasswordRules(adminPassword, 'admin-password-file')
@@ -88,6 +93,7 @@ export class Auth implements Component {
   }
 
   stop(): void {
+    this.bus.off('user-changed', this.onUserChanged)
     this.opened = undefined
   }
 
@@ -101,6 +107,10 @@ export class Auth implements Component {
 
   get lockout(): Lockout {
     return this.parts.lockout
+  }
+
+  get shares(): Shares {
+    return this.parts.shares
   }
 
   get twoFactor(): TwoFactor {
@@ -172,7 +182,7 @@ export class Auth implements Component {
 
   /** All that the helper lets in. */
   rtspUsers(): RtspUser[] {
-    return this.parts.users.rtspUsers()
+    return [...this.parts.users.rtspUsers(), ...this.parts.shares.rtspUsers()]
   }
 
   /** RTSP's failures count like all others. */
@@ -193,6 +203,8 @@ export class Auth implements Component {
   private byToken(token: string, via: Caller['via']): Caller | Promise<Caller> {
     const known = this.parts.sessions.cached(token)
     if (known) return this.callerOf(known, via)
+    const shared = via === 'cookie' ? null : this.parts.shares.byToken(token, via)
+    if (shared) return shared
     return this.parts.sessions.verify(token).then((session) => {
       if (!session) throw new InvalidCredentials('The token is invalid or has expired')
       return this.callerOf(session, via)

@@ -7,7 +7,11 @@ import type { MediaSupervisor, Methods } from '../media/index.ts'
 import type { Auth } from './auth.ts'
 import type { RtspUser } from './users.ts'
 
+/** Timers take no more than 2^31 ms. */
+const MAX_TIMER_MS = 86_400_000
+
 export class RtspAccess implements Component {
+  private expiry: NodeJS.Timeout | undefined
   private readonly onUp = () => void this.push()
   private readonly onUsers = () => void this.push()
   private readonly onUserChanged = ({ username }: { username: string }) => {
@@ -32,12 +36,28 @@ export class RtspAccess implements Component {
   }
 
   stop(): void {
+    clearTimeout(this.expiry)
     this.media.off('up', this.onUp).off('rtsp.auth_failed', this.onFailure)
     this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged)
   }
 
   private push(): Promise<void> {
+    this.watchExpiry()
     return this.deliver('rtsp.set_users', { users: helperUsers(this.auth.rtspUsers()) })
+  }
+
+  /** A share link that expires must close what it has opened. */
+  private watchExpiry(): void {
+    clearTimeout(this.expiry)
+    const next = this.auth.shares.nextExpiry()
+    if (next === null) return
+    this.expiry = setTimeout(
+      () => {
+        this.auth.shares.removeExpired()
+        void this.push()
+      },
+      Math.min(Math.max(next - Date.now() + 1, 1), MAX_TIMER_MS),
+    )
   }
 
   /** The helper closes what a changed secret opened; a changed role or camera list it cannot see. */

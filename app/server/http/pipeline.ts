@@ -290,6 +290,9 @@ export class Pipeline {
 function authorise(route: Route, caller: Caller | null): void {
   if (route.access === 'public') return
   if (caller === null) throw new InvalidCredentials()
+  if (caller.share && (route.share === undefined || (route.share === 'recording') !== (caller.share.kind === 'recording'))) {
+    throw new PermissionDenied('This link does not share that')
+  }
   if (!roleAllows(caller.role, route.access)) throw new PermissionDenied(route.access)
   if (caller.mustChangePassword && route.beforePasswordChange !== true) {
     throw new ApiError('PASSWORD_CHANGE_REQUIRED', 'The factory password must be changed first', caller.username)

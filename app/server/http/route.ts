@@ -87,6 +87,8 @@ export interface Route {
   readonly errors?: readonly ErrorCode[]
   /** Answers although the factory password is still in force. */
   readonly beforePasswordChange?: boolean
+  /** The kind of share link that opens this operation too; none otherwise. A link to a stream opens its still. */
+  readonly share?: 'still' | 'recording'
   readonly handler: (input: HandlerInput<never, never, never>) => unknown
 }
 
