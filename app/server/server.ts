@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiRoutes } from './api/index.ts'
+import { AuditLog } from './audit/index.ts'
 import { Auth, RTSP_REALM, RtspAccess } from './auth/index.ts'
 import { Bus } from './bus.ts'
 import { Cameras } from './cameras/index.ts'
@@ -74,6 +75,7 @@ export class CameraServer {
 
     const bus = new Bus()
     const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
+    const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
     const auth = await this.begin(
       new Auth(
         store,
@@ -110,7 +112,17 @@ export class CameraServer {
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
-    const routes = apiRoutes({ certificates, auth, cameras, recorder, media, storage, system: new SystemReader(), snapshots })
+    const routes = apiRoutes({
+      audit,
+      certificates,
+      auth,
+      cameras,
+      recorder,
+      media,
+      storage,
+      system: new SystemReader(),
+      snapshots,
+    })
     const tls = certificates.files
     const listener = { address: options.bind }
     const http = new HttpServer({

@@ -1,8 +1,10 @@
 /** The route table. One file a resource; what they need comes in here. */
+import type { AuditLog } from '../audit/index.ts'
 import type { Auth } from '../auth/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Certificates } from '../tls/index.ts'
+import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
@@ -17,6 +19,7 @@ export interface ApiParts extends SystemParts {
   readonly auth: Auth
   readonly snapshots: Snapshots
   readonly certificates: Certificates
+  readonly audit: AuditLog
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -26,6 +29,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...userRoutes(auth),
     ...shareRoutes(auth, cameras, recorder),
     ...systemRoutes(parts),
+    ...auditRoutes(parts.audit),
     ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),

@@ -117,7 +117,7 @@ export class AuditLog implements Component {
           username: event?.actor?.username ?? textOrNull(username),
           address: event?.actor?.address ?? textOrNull(address),
           action,
-          data: event?.actor && username !== null ? { ...rest, user: username } : rest,
+          data: rest,
           previous: before?.hash ?? FIRST_PREVIOUS,
         }),
       )

@@ -154,6 +154,7 @@ export class Cameras implements Component {
         if (newControls) await ask(id, () => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
       }
       this.save(camera, next)
+      this.bus.publish('config', 'camera_changed', { camera: id, ...change })
     })
   }
 

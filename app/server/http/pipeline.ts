@@ -6,6 +6,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
+import { actingAs } from '../actor.ts'
 import { ApiError, InvalidCredentials, InvalidRequest, NotFound, PermissionDenied } from '../errors.ts'
 import { assetFor, type StaticAssets } from './assets.ts'
 import { BodyCollector, BodyGate, tooLarge } from './body.ts'
@@ -249,7 +250,10 @@ export class Pipeline {
     const params = validator.params(request.params)
     const query = validator.query(request.query)
     const input = new Input(params, query, validator.body(value), caller, exchange)
-    const result = route.handler(input as Input & HandlerInput<never, never, never>)
+    const handle = () => route.handler(input as Input & HandlerInput<never, never, never>)
+    // Only what changes something needs a name beside it; reading stays free of the cost.
+    const changes = caller !== null && route.method !== 'GET'
+    const result = changes ? actingAs({ username: caller.username, address: exchange.client.text }, handle) : handle()
     if (result instanceof Promise) return result.then((reply: unknown) => this.#reply(exchange, reply))
     return this.#reply(exchange, result)
   }

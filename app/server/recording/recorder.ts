@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Actor, actingAs, currentActor } from '../actor.ts'
 import type { Bus } from '../bus.ts'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
@@ -42,6 +43,8 @@ interface Active {
   readonly finish: (row: RecordingRow) => void
   /** Why we asked the helper to stop, when it was not the user. */
   stopReason?: EndReason
+  /** Who stopped it, when somebody did. */
+  stoppedBy?: Actor
   ending: boolean
 }
 
@@ -258,6 +261,8 @@ export class Recorder implements Component {
 
   /** Asks the helper to finalise and waits until the catalogue knows; a helper that is gone has been dealt with by `helperLost`. */
   private async end(active: Active): Promise<RecordingRow> {
+    const actor = currentActor()
+    if (actor) active.stoppedBy = actor
     await delay(Math.max(0, active.startedAt + SHORTEST_MS - performance.now()))
     await this.media.call('recorder.stop', { id: active.row.id }).catch((error) => {
       this.log.warn({ id: active.row.id, error: errorText(error) }, 'recorder did not stop by itself')
@@ -328,7 +333,10 @@ export class Recorder implements Component {
     const row = this.enter(active.row, verdict)
     active.finish(row)
     this.log.info({ id: row.id, reason, ...verdict }, 'recording finished')
-    this.publish('stopped', row, { reason, state: verdict.state, duration_ms: verdict.durationMs, size: verdict.sizeBytes })
+    const { state, durationMs: duration_ms, sizeBytes: size } = verdict
+    const tell = () => this.publish('stopped', row, { reason, state, duration_ms, size })
+    if (active.stoppedBy) actingAs(active.stoppedBy, tell)
+    else tell()
     if (reason === 'disk_full' || reason === 'storage_lost') {
       const available = this.storage.space()?.available ?? null
       this.bus.publish('alert', reason === 'disk_full' ? 'storage_full' : 'storage_lost', { recording: row.id, available })

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { actingAs } from '../actor.ts'
 import { sameOrigin } from '../auth/index.ts'
 import { type Bus, EVENT_CATEGORIES, type EventCategory, type ServerEvent } from '../bus.ts'
 import { type Caller, type CredentialSource, seesCamera } from '../caller.ts'
@@ -153,7 +154,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
       throw new ApiError('RATE_LIMITED', 'Too many changes are waiting', `${MAX_PENDING_WRITES}`)
     client.pendingWrites += 1
     const turn = client.writes
-      .then(() => this.state.write(batch, caller.role))
+      .then(() => actingAs({ username: caller.username, address: peer.address }, () => this.state.write(batch, caller.role)))
       .finally(() => {
         client.pendingWrites -= 1
       })
