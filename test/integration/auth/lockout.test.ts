@@ -28,9 +28,12 @@ t.test('an account locks after five failures from anywhere, a right password inc
 
 t.test('an account that does not exist answers and locks the same way', async (t) => {
   const { auth } = await open(t)
+  const work: number[] = []
   const answers = async (username: string) => {
     const seen: unknown[] = []
+    const before = process.cpuUsage().user
     for (let i = 0; i <= MAX_FAILURES; i++) {
+      if (i === MAX_FAILURES) work.push(process.cpuUsage().user - before)
       const address = `203.0.113.${i}`
       await auth.login({ username, password: 'Wrong-Horse-9' }, address, false).catch((error) => {
         const { code, message, details, headers } = error
@@ -43,6 +46,8 @@ t.test('an account that does not exist answers and locks the same way', async (t
   t.equal(known.length, MAX_FAILURES + 1)
   // The addresses have failed once each: each is far from its own lock.
   t.same(await answers('nobody'), known)
+  const [forKnown = 0, forNobody = 0] = work
+  t.ok(forNobody > forKnown / 2 && forNobody < forKnown * 2, `the same work: ${forKnown} and ${forNobody} µs of CPU`)
 })
 
 t.test('failures spread over more than the window do not lock; a success starts anew', async (t) => {
