@@ -39,6 +39,11 @@ void cam_frame_clear(CamFrame *frame)
     gst_clear_buffer(&frame->buffer);
 }
 
+gboolean cam_camera_is_streaming(CamCamera *camera)
+{
+    return camera->state == CAM_STATE_STREAMING;
+}
+
 int cam_camera_id(CamCamera *camera)
 {
     return camera->id;

@@ -28,6 +28,7 @@ void cam_camera_close(CamCamera *camera);
 gboolean cam_cameras_closing(void);
 
 int cam_camera_id(CamCamera *camera);
+gboolean cam_camera_is_streaming(CamCamera *camera);
 
 /* Each NULL where it stays as it is. */
 void cam_camera_configure(CamCamera *camera, const CamMode *mode, const CamStreamConfig *streams,

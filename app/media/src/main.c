@@ -208,6 +208,8 @@ int main(int argc, char **argv)
 {
     Helper helper = {.listen_fd = -1};
 
+    /* Nothing that the server has open is the helper's to hold. */
+    close_range(STDERR_FILENO + 1, ~0U, 0);
     if (!parse_options(&argc, &argv, &helper.socket_path))
         return 2;
     cam_log_capture_glib();

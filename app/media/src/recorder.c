@@ -6,6 +6,9 @@
 
 /* Frame times are whole nanoseconds, so the one that starts at the end may be a hair early. */
 #define TOLERANCE GST_MSECOND
+/* Pictures that do not fit are looked into this often; so many times in a row is for good. */
+#define MISMATCH_CHECK GST_SECOND
+#define MISMATCH_CHECKS 3
 
 struct _CamRecorder {
     int id;
@@ -26,6 +29,9 @@ struct _CamRecorder {
     char *message;
     GBytes *parameter_sets; /* the one description that the file's header has */
     gboolean mismatch, full;
+    gboolean checking;               /* check_mismatch() is under way */
+    int mismatches;                  /* checks in a row */
+    GstClockTime mismatch_since;     /* or since the last check */
     GstClockTime first_pts, end_pts; /* end_pts: where the last frame ends, from 0 */
     guint64 frames, dropped;
 };
@@ -64,6 +70,34 @@ static void on_broken(gboolean disk_full, const char *message, gpointer user_dat
     request_end(self, disk_full ? CAM_END_DISK_FULL : CAM_END_ERROR);
 }
 
+/* Without signal the camera's own picture may well come back; else it will not. */
+static gboolean check_mismatch(gpointer data)
+{
+    CamRecorder *self = data;
+    gboolean streaming = cam_camera_is_streaming(self->camera), for_good;
+
+    g_mutex_lock(&self->lock);
+    self->checking = FALSE;
+    self->mismatches = self->mismatch && streaming ? self->mismatches + 1 : 0;
+    for_good = self->mismatches >= MISMATCH_CHECKS && !self->ending;
+    if (for_good && !self->message)
+        self->message = g_strdup("the camera's encoding changed to one that does not fit the file");
+    g_mutex_unlock(&self->lock);
+    if (for_good)
+        cam_recorder_end(self, CAM_END_ERROR);
+    return G_SOURCE_REMOVE;
+}
+
+/* With lock held. */
+static void set_mismatch(CamRecorder *self, gboolean mismatch, GstClockTime now)
+{
+    if (mismatch && !self->mismatch)
+        self->mismatch_since = now;
+    if (!mismatch)
+        self->mismatches = 0;
+    self->mismatch = mismatch;
+}
+
 /* With lock held. An MP4 track has one description; pictures that need another (the "no signal"
  * picture between those of a camera with an encoder of its own) are left out. */
 static gboolean fits(CamRecorder *self, GstBuffer *au)
@@ -76,9 +110,34 @@ static gboolean fits(CamRecorder *self, GstBuffer *au)
     if (!self->parameter_sets)
         self->parameter_sets = sets ? g_bytes_ref(sets) : NULL;
     else if (sets)
-        self->mismatch = !g_bytes_equal(sets, self->parameter_sets);
+        set_mismatch(self, !g_bytes_equal(sets, self->parameter_sets), GST_BUFFER_PTS(au));
     g_clear_pointer(&sets, g_bytes_unref);
     return !self->mismatch;
+}
+
+/* With lock held: TRUE for a frame AT the end or after it. */
+static gboolean over_limit(CamRecorder *self, GstClockTime at)
+{
+    if (!self->limit || self->frames == 0 || at + TOLERANCE < self->first_pts + self->limit)
+        return FALSE;
+    if (!self->full)
+        request_end(self, CAM_END_DURATION);
+    self->full = TRUE;
+    return TRUE;
+}
+
+/* With lock held. */
+static void leave_out(CamRecorder *self, GstBuffer *au)
+{
+    GstClockTime at = GST_BUFFER_PTS(au);
+
+    self->dropped++;
+    gst_buffer_unref(au);
+    if (over_limit(self, at) || self->checking || at < self->mismatch_since + MISMATCH_CHECK)
+        return;
+    self->mismatch_since = at;
+    self->checking = TRUE;
+    cam_main_invoke(check_mismatch, self, NULL);
 }
 
 static gboolean write_unit(CamRecorder *self, GstBuffer *au)
@@ -92,14 +151,11 @@ static gboolean write_unit(CamRecorder *self, GstBuffer *au)
         gst_buffer_unref(au);
         return TRUE;
     }
-    at -= self->first_pts;
-    if (self->limit && at + TOLERANCE >= self->limit) {
+    if (over_limit(self, at)) {
         gst_buffer_unref(au);
-        if (!self->full)
-            request_end(self, CAM_END_DURATION);
-        self->full = TRUE;
         return TRUE;
     }
+    at -= self->first_pts;
     GST_BUFFER_PTS(au) = at;
     GST_BUFFER_DTS(au) = at;
     if (!cam_mp4_push(self->mp4, au))
@@ -118,8 +174,7 @@ static gboolean deliver(GstBuffer *au, gpointer user_data)
     if (fits(self, au)) {
         taken = write_unit(self, au);
     } else {
-        self->dropped++;
-        gst_buffer_unref(au);
+        leave_out(self, au);
     }
     g_mutex_unlock(&self->lock);
     return taken;

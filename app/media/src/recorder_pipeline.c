@@ -28,10 +28,23 @@ struct _CamMp4 {
     gboolean ended, failed, stop_syncing;
 };
 
+static void sync_directory(const char *path)
+{
+    g_autofree char *directory = g_path_get_dirname(path);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
 static gpointer sync_loop(gpointer data)
 {
     CamMp4 *self = data;
 
+    /* The file's name first: without it a power cut takes all that is synced here. */
+    sync_directory(self->path);
     g_mutex_lock(&self->lock);
     while (!self->stop_syncing) {
         gint64 deadline = g_get_monotonic_time() + SYNC_INTERVAL_US;
@@ -169,17 +182,6 @@ gint64 cam_mp4_size(CamMp4 *self)
     struct stat info;
 
     return fstat(self->fd, &info) == 0 ? info.st_size : 0;
-}
-
-static void sync_directory(const char *path)
-{
-    g_autofree char *directory = g_path_get_dirname(path);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
 }
 
 static void wait_for_end(CamMp4 *self)

@@ -97,6 +97,9 @@ static void on_closed(GstRTSPClient *client, gpointer user_data)
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
     g_hash_table_remove(clients->table, client);
+    /* No timer may outlive the table, which ends when it is empty. */
+    if (entry)
+        g_clear_handle_id(&entry->login_timer, g_source_remove);
     if (entry && !entry->refused && entry->authenticated)
         emit(entry, "closed");
     g_mutex_unlock(&clients->lock);
@@ -163,19 +166,22 @@ static gboolean login_too_late(gpointer data)
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         CamRtspEntry *entry = value;
 
-        if (entry->id == timer->id && !entry->authenticated)
+        if (entry->id != timer->id)
+            continue;
+        entry->login_timer = 0;
+        if (!entry->authenticated)
             close_entry(entry, 0);
     }
     g_mutex_unlock(&timer->clients->lock);
     return G_SOURCE_REMOVE;
 }
 
-static void start_login_timer(CamRtspClients *clients, gint64 id)
+static guint start_login_timer(CamRtspClients *clients, gint64 id)
 {
     LoginTimer *timer = g_new(LoginTimer, 1);
 
     *timer = (LoginTimer){clients, id};
-    g_timeout_add_full(G_PRIORITY_DEFAULT, LOGIN_TIMEOUT_MS, login_too_late, timer, g_free);
+    return g_timeout_add_full(G_PRIORITY_DEFAULT, LOGIN_TIMEOUT_MS, login_too_late, timer, g_free);
 }
 
 static int count(CamRtspClients *clients)
@@ -213,7 +219,7 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
     g_mutex_lock(&clients->lock);
     entry->id = ++clients->next_id;
     entry->refused = count(clients) >= clients->limit;
-    start_login_timer(clients, entry->id);
+    entry->login_timer = start_login_timer(clients, entry->id);
     g_hash_table_insert(clients->table, client, entry);
     if (entry->refused)
         emit(entry, "refused");

@@ -8,6 +8,7 @@ typedef struct {
     GMainContext *context; /* that serves it, once it has sent something */
     char *address, *user, *nonce;
     gboolean refused, authenticated, played;
+    guint login_timer; /* 0: has fired */
     GstClockTime connected_at;
     GWeakRef media;
     int camera;

@@ -7,7 +7,10 @@
 
 #define WORKERS 2
 #define MAX_PER_SECOND 100
-#define MAX_QUEUED 64
+/* Requests that wait for a still, in all: a few of those that may be unanswered are left for
+ * others.
+ */
+#define MAX_WAITING 56
 /* A few qualities of the newest frame of each camera. */
 #define CACHE_ENTRIES 16
 #define DECODE_POLL_MS 20
@@ -44,15 +47,17 @@ struct _CamSnapshots {
     GQueue stills; /* newest first */
     GQueue pending;
     int under_way;
+    int waiting;
     gint64 second;
     int this_second;
     guint64 encoded, cached, refused;
 };
 
-static void answer(const Waiter *waiter, CamSnapshotStatus status)
+static void answer(CamSnapshots *self, const Waiter *waiter, CamSnapshotStatus status)
 {
     CamSnapshotResult result = {.status = status};
 
+    self->waiting--;
     waiter->done(&result, waiter->user_data);
 }
 
@@ -66,6 +71,7 @@ static void answer_still(const Still *still, const Waiter *waiter, gboolean cach
                                 .timestamp_ms = still->timestamp_ms,
                                 .cached = cached};
 
+    still->owner->waiting--;
     waiter->done(&result, waiter->user_data);
 }
 
@@ -180,7 +186,7 @@ static gboolean within_limits(CamSnapshots *self)
         self->second = second;
         self->this_second = 0;
     }
-    return self->this_second < MAX_PER_SECOND && self->under_way < MAX_QUEUED;
+    return self->this_second < MAX_PER_SECOND;
 }
 
 /* Older frames of a camera are of no more use. */
@@ -216,7 +222,7 @@ static void take_frame(CamSnapshots *self, int camera, int quality, CamFrame *fr
     if (!within_limits(self)) {
         self->refused++;
         cam_frame_clear(frame);
-        answer(waiter, CAM_SNAPSHOT_BUSY);
+        answer(self, waiter, CAM_SNAPSHOT_BUSY);
         return;
     }
     self->this_second++;
@@ -255,7 +261,7 @@ static gboolean on_poll(gpointer data)
         take_frame(self, cam_camera_id(pending->camera), pending->quality, &frame,
                    &pending->waiter);
     else
-        answer(&pending->waiter, CAM_SNAPSHOT_NO_SIGNAL);
+        answer(self, &pending->waiter, CAM_SNAPSHOT_NO_SIGNAL);
     g_queue_remove(&self->pending, pending);
     pending->timer = 0;
     pending_free(pending);
@@ -269,12 +275,18 @@ void cam_snapshots_take(CamSnapshots *self, CamCamera *camera, int quality, CamS
     CamFrame frame;
     Pending *pending;
 
+    self->waiting++;
+    if (self->waiting > MAX_WAITING) {
+        self->refused++;
+        answer(self, &waiter, CAM_SNAPSHOT_BUSY);
+        return;
+    }
     switch (cam_camera_take_frame(camera, &frame)) {
     case CAM_FRAME_READY:
         take_frame(self, cam_camera_id(camera), quality, &frame, &waiter);
         return;
     case CAM_FRAME_NONE:
-        answer(&waiter, CAM_SNAPSHOT_NO_SIGNAL);
+        answer(self, &waiter, CAM_SNAPSHOT_NO_SIGNAL);
         return;
     case CAM_FRAME_SOON:
         break;
@@ -320,7 +332,7 @@ void cam_snapshots_free(CamSnapshots *self)
     Pending *pending;
 
     while ((pending = g_queue_pop_head(&self->pending))) {
-        answer(&pending->waiter, CAM_SNAPSHOT_FAILED);
+        answer(self, &pending->waiter, CAM_SNAPSHOT_FAILED);
         pending_free(pending);
     }
     /* Finishes what is under way; the answers are then in the main loop's queue. */
