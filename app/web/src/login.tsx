@@ -1,4 +1,4 @@
-/** The way in: username and password against a session cookie. */
+/** The way in: username and password, and a code where the account has a second factor, against a session cookie. */
 import { useState } from 'preact/hooks'
 import { ApiFailure, call, failureText } from './api.ts'
 import { Field, FormError, GateCard } from './form.tsx'
@@ -14,6 +14,8 @@ interface Props {
 export function LoginPage({ reason, onLogin }: Props) {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
+  /** Undefined until the server has asked for it. */
+  const [otp, setOtp] = useState<string>()
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
 
@@ -22,13 +24,18 @@ export function LoginPage({ reason, onLogin }: Props) {
     setError('')
     try {
       const { must_change_password, user } = await call<Login>('POST', '/api/login', {
-        body: { username, password },
+        body: { username, password, ...(otp ? { otp } : {}) },
         credentialsInBody: true,
       })
       if (!must_change_password) await checkCookie()
       onLogin(user, must_change_password, password)
     } catch (failure) {
+      if (failure instanceof ApiFailure && failure.code === 'OTP_REQUIRED' && otp === undefined) {
+        setOtp('')
+        return
+      }
       setError(failureText(failure))
+      setOtp(undefined)
       setPassword('')
       document.getElementById('password')?.focus()
     } finally {
@@ -47,8 +54,18 @@ export function LoginPage({ reason, onLogin }: Props) {
         onValue={setPassword}
         autoComplete="current-password"
       />
+      {otp !== undefined && (
+        <Field
+          id="otp"
+          label="Code of your authenticator, or a recovery code"
+          value={otp}
+          onValue={setOtp}
+          autoComplete="one-time-code"
+          autoFocus
+        />
+      )}
       <FormError text={error} />
-      <button type="submit" class="primary" disabled={busy || !username || !password}>
+      <button type="submit" class="primary" disabled={busy || !username || !password || otp === ''}>
         {busy ? 'Signing in…' : 'Sign in'}
       </button>
     </GateCard>
