@@ -49,16 +49,6 @@ void cam_rtsp_clients_set_limit(CamRtspClients *clients, int max_connections)
     g_mutex_unlock(&clients->lock);
 }
 
-static void entry_free(CamRtspEntry *entry)
-{
-    g_weak_ref_clear(&entry->media);
-    g_clear_pointer(&entry->context, g_main_context_unref);
-    g_free(entry->address);
-    g_free(entry->user);
-    g_free(entry->nonce);
-    g_free(entry);
-}
-
 /* With lock held. */
 static void emit(const CamRtspEntry *entry, const char *event)
 {
@@ -79,14 +69,34 @@ static gboolean close_now(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* A source that its context never dispatches (the thread ends with its client) would keep the
+ * client, its socket and the context for ever. */
+static void drop_closing(CamRtspEntry *entry)
+{
+    if (!entry->closing)
+        return;
+    g_source_destroy(entry->closing);
+    g_clear_pointer(&entry->closing, g_source_unref);
+}
+
 /* With lock held. A client is closed by its own thread, where nothing of it can be in use. */
 static void close_entry(CamRtspEntry *entry, guint delay_ms)
 {
-    GSource *source = g_timeout_source_new(delay_ms);
+    drop_closing(entry);
+    entry->closing = g_timeout_source_new(delay_ms);
+    g_source_set_callback(entry->closing, close_now, g_object_ref(entry->client), g_object_unref);
+    g_source_attach(entry->closing, entry->context);
+}
 
-    g_source_set_callback(source, close_now, g_object_ref(entry->client), g_object_unref);
-    g_source_attach(source, entry->context);
-    g_source_unref(source);
+static void entry_free(CamRtspEntry *entry)
+{
+    drop_closing(entry);
+    g_weak_ref_clear(&entry->media);
+    g_clear_pointer(&entry->context, g_main_context_unref);
+    g_free(entry->address);
+    g_free(entry->user);
+    g_free(entry->nonce);
+    g_free(entry);
 }
 
 static void on_closed(GstRTSPClient *client, gpointer user_data)
