@@ -21,6 +21,8 @@ export interface Caller {
   readonly via: 'bearer' | 'basic' | 'digest' | 'cookie' | 'query'
   /** The session behind a token; absent for Basic, Digest and share links. */
   readonly sessionId?: string
+  /** When the session ends, epoch milliseconds; absent without one. */
+  readonly expiresAt?: number
   /** The factory password is still in force: only routes with `beforePasswordChange` answer. */
   readonly mustChangePassword: boolean
   /** The cameras that the caller may see and control; null: all. */

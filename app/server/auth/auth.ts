@@ -215,7 +215,7 @@ export class Auth implements Component {
     const user = this.parts.users.get(session.username)
     if (!user?.enabled) throw new InvalidCredentials('The token is invalid or has expired')
     const { username, role, must_change_password: mustChangePassword, cameras } = user
-    return { username, role, via, sessionId: session.id, mustChangePassword, cameras }
+    return { username, role, via, sessionId: session.id, expiresAt: session.expires_at, mustChangePassword, cameras }
   }
 
   private async byBasic({ authorization, address }: CredentialSource): Promise<Caller> {

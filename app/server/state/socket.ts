@@ -22,6 +22,8 @@ const MESSAGES_PER_SECOND = 100
 const FLOOD_PER_SECOND = 1000
 const MAX_PENDING_WRITES = 32
 const POLICY_VIOLATION = 1008
+/** What a timer can take. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 const Categories = Type.Array(Type.Union(EVENT_CATEGORIES.map((name) => Type.Literal(name))), { maxItems: 16 })
 const Commands = {
@@ -40,7 +42,10 @@ export interface SocketAuth {
 class Client {
   caller: Caller | null
   readonly subscriptions = new Set<EventCategory>()
-  authTimer: NodeJS.Timeout | undefined
+  /** Ends the connection: no credentials in time, or the session's end. */
+  timer: NodeJS.Timeout | undefined
+  /** What came behind an `auth` waits for its outcome. */
+  identified: Promise<void> = Promise.resolve()
   /** Set messages act in the order in which they came. */
   writes: Promise<void> = Promise.resolve()
   pendingWrites = 0
@@ -93,7 +98,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   stop(): void {
     this.bus.off('state', this.onState).off('event', this.onEvent).off('session-ended', this.onSessionEnded)
     this.bus.off('user-changed', this.onUserChanged)
-    for (const peer of this.peers) clearTimeout(peer.data.authTimer)
+    for (const peer of this.peers) clearTimeout(peer.data.timer)
   }
 
   async onUpgrade(source: CredentialSource): Promise<Client> {
@@ -111,7 +116,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
     if (peer.data.caller) {
       this.greet(peer)
     } else {
-      peer.data.authTimer = setTimeout(() => peer.end(POLICY_VIOLATION, 'No credentials within 5 seconds'), AUTH_TIMEOUT_MS)
+      peer.data.timer = setTimeout(() => peer.end(POLICY_VIOLATION, 'No credentials within 5 seconds'), AUTH_TIMEOUT_MS)
     }
   }
 
@@ -129,15 +134,18 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
 
   close(peer: Peer<Client>): void {
     this.peers.delete(peer)
-    clearTimeout(peer.data.authTimer)
+    clearTimeout(peer.data.timer)
   }
 
   private async handle(peer: Peer<Client>, text: string): Promise<void> {
     const message = parse(text)
     if ('auth' in message) {
-      await this.identify(peer, command(message, 'auth').token)
+      const { token } = command(message, 'auth')
+      const { identified } = peer.data
+      peer.data.identified = identified.then(() => this.identify(peer, token))
       return
     }
+    await peer.data.identified
     const { caller } = peer.data
     if (!caller) throw new InvalidCredentials('The first message must be {"auth": {"token": …}}')
     if ('get' in message) this.answer(peer, command(message, 'get'), caller)
@@ -172,13 +180,17 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
       if (!peer.data.caller) peer.end(POLICY_VIOLATION, 'The token was refused')
       return
     }
-    clearTimeout(peer.data.authTimer)
     this.greet(peer)
   }
 
   private greet(peer: Peer<Client>): void {
     const { caller } = peer.data
     if (!caller) return
+    clearTimeout(peer.data.timer)
+    if (caller.expiresAt !== undefined) {
+      const left = Math.min(Math.max(caller.expiresAt - this.now(), 0), MAX_TIMER_MS)
+      peer.data.timer = setTimeout(() => peer.end(POLICY_VIOLATION, 'The session has expired'), left)
+    }
     const all = Object.entries(this.state.readAll(caller.role))
     send(peer, Object.fromEntries(all.filter(([key]) => this.maySee(caller, key))))
   }
@@ -208,7 +220,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
     }
   }
 
-  private deliver(event: ServerEvent): void {
+  private deliver({ actor: _actor, ...event }: ServerEvent): void {
     const text = JSON.stringify({ event })
     for (const peer of this.peers) {
       const { caller, subscriptions } = peer.data

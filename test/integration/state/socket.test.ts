@@ -154,6 +154,20 @@ t.test('credentials: none within time, wrong, first message, factory password, e
   t.equal((await silent.closed)[0], 1008, 'no credentials within 5 seconds')
 })
 
+t.test('messages behind the first one wait for it, and an open connection ends with its session', async (t) => {
+  const server = await startServer(t, { args: ['--session-timeout', '3'] })
+  const { token } = await login(server)
+  const client = await open(t, server, {})
+  client.send({ auth: { token } })
+  client.send({ subscribe: ['recording'] })
+  client.send({ record: true })
+  const { event } = await client.next('event')
+  t.match(event, { category: 'recording', type: 'started' })
+  t.notOk('actor' in (event ?? {}), 'who did it is for the audit log alone')
+  t.notOk(client.messages.some((message) => 'error' in message))
+  t.equal((await client.closed)[0], 1008)
+})
+
 t.test('a foreign page cannot open a connection with the cookie', async (t) => {
   const server = await startServer(t)
   const { token } = await login(server)
