@@ -366,6 +366,8 @@ static const struct {
     {"recorder.stop", cam_method_recorder_stop},
     {"rtsp.start", cam_method_rtsp_start},
     {"rtsp.set_users", cam_method_rtsp_set_users},
+    {"rtsp.set_lockout", cam_method_rtsp_set_lockout},
+    {"rtsp.set_certificate", cam_method_rtsp_set_certificate},
     {"rtsp.kick", cam_method_rtsp_kick},
     {"stats.get", cam_method_stats_get},
 };

@@ -1,4 +1,4 @@
-/* The methods of stills, recordings, RTSP and statistics. */
+/* The methods of stills, recordings and statistics. */
 #include "control_private.h"
 
 #include <string.h>
@@ -99,12 +99,10 @@ static StartParams read_start(JsonObject *params, CamParamFault *fault)
     CamParams in = cam_params_open(params, "", names, fault);
     StartParams start = {.id = (int)cam_params_int(&in, "id", 0, CAM_MAX_ID),
                          .camera = (int)cam_params_int(&in, "camera", 0, CAM_MAX_ID),
-                         .path = cam_params_string(&in, "path", 4095),
+                         .path = cam_params_path(&in, "path"),
                          .stream = cam_params_string(&in, "stream", CAM_NAME_MAX),
                          .own = cam_params_has(&in, "encode")};
 
-    if (*start.path != '/')
-        cam_params_fault(&in, "path", "must be an absolute path");
     if (start.own)
         start.encode = cam_params_encode(&in, "encode");
     start.duration_ms = cam_params_int_or(&in, "duration_ms", 0, G_MAXINT32, 0);
@@ -240,105 +238,6 @@ void cam_service_end_recorders(CamService *service, CamCamera *camera, CamRecord
         if (!camera || cam_recorder_camera(value) == camera)
             cam_recorder_end(value, reason);
     }
-}
-
-void cam_method_rtsp_start(CamService *service, CamRpcCall *call, JsonObject *params)
-{
-    static const char *const names[] = {"address", "port",  "max_connections",
-                                        "realm",   "basic", NULL};
-    CamParamFault fault = {0};
-    CamParams in = cam_params_open(params, "", names, &fault);
-    CamRtspSetup setup = {
-        .address = cam_params_string(&in, "address", 64),
-        .port = (int)cam_params_int(&in, "port", 0, 65535),
-        .max_connections = (int)cam_params_int(&in, "max_connections", 1, 1000),
-        .realm = cam_params_string(&in, "realm", 128),
-        .basic = cam_params_bool(&in, "basic"),
-    };
-    int error_number = 0, port;
-    JsonObject *result;
-
-    if (*setup.address && !g_hostname_is_ip_address(setup.address))
-        cam_params_fault(&in, "address", "must be an IP address");
-    for (const char *c = setup.realm; *c; c++) {
-        if (*c < 0x20 || *c > 0x7e || *c == '"' || *c == '\\')
-            cam_params_fault(&in, "realm", "only printable ASCII without quotes is allowed");
-    }
-    if (cam_service_refuse(call, &fault))
-        return;
-    port = cam_rtsp_start(service->rtsp, &setup, &error_number);
-    if (port < 0) {
-        cam_service_fail_io(call, error_number, "RTSP");
-        return;
-    }
-    result = json_object_new();
-    json_object_set_int_member(result, "port", port);
-    cam_rpc_call_reply(call, result);
-}
-
-static void read_user(CamParams *in, const char *element, JsonNode *node, GHashTable *users)
-{
-    static const char *const names[] = {"name", "ha1", NULL};
-    g_autofree char *prefix = g_strconcat(element, ".", NULL);
-    CamParams user;
-    const char *name, *ha1;
-
-    if (!JSON_NODE_HOLDS_OBJECT(node)) {
-        cam_params_fault(in, element, "must be an object");
-        return;
-    }
-    user = cam_params_open(json_node_get_object(node), prefix, names, in->fault);
-    name = cam_params_string(&user, "name", 256);
-    ha1 = cam_params_string(&user, "ha1", 32);
-    if (strlen(ha1) != 32 || strspn(ha1, "0123456789abcdef") != 32)
-        cam_params_fault(&user, "ha1", "must be 32 lower-case hex digits");
-    if (g_hash_table_contains(users, name))
-        cam_params_fault(&user, "name", "must be unique");
-    g_hash_table_insert(users, g_strdup(name), g_strdup(ha1));
-}
-
-void cam_method_rtsp_set_users(CamService *service, CamRpcCall *call, JsonObject *params)
-{
-    static const char *const names[] = {"users", NULL};
-    CamParamFault fault = {0};
-    CamParams in = cam_params_open(params, "", names, &fault);
-    JsonArray *array = cam_params_array(&in, "users", 0, 1000);
-    GHashTable *users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-
-    for (guint i = 0; array && i < json_array_get_length(array); i++) {
-        g_autofree char *element = g_strdup_printf("users[%u]", i);
-
-        read_user(&in, element, json_array_get_element(array, i), users);
-    }
-    if (cam_service_refuse(call, &fault)) {
-        g_hash_table_unref(users);
-        return;
-    }
-    cam_rtsp_set_users(service->rtsp, users);
-    cam_rpc_call_reply(call, json_object_new());
-}
-
-void cam_method_rtsp_kick(CamService *service, CamRpcCall *call, JsonObject *params)
-{
-    static const char *const names[] = {"user", "client", NULL};
-    CamParamFault fault = {0};
-    CamParams in = cam_params_open(params, "", names, &fault);
-    gboolean by_user = cam_params_has(&in, "user");
-    const char *user = by_user ? cam_params_string(&in, "user", 256) : NULL;
-    gint64 client = by_user && !cam_params_has(&in, "client")
-                        ? 0
-                        : cam_params_int(&in, "client", 1, G_MAXINT64);
-    JsonObject *result;
-
-    if (by_user && client)
-        cam_params_fault(&in, "client", "user or client, not both");
-    if (cam_service_refuse(call, &fault))
-        return;
-    result = json_object_new();
-    json_object_set_int_member(result, "closed",
-                               by_user ? cam_rtsp_kick_user(service->rtsp, user)
-                                       : cam_rtsp_kick_client(service->rtsp, client));
-    cam_rpc_call_reply(call, result);
 }
 
 void cam_method_stats_get(CamService *service, CamRpcCall *call, JsonObject *params)

@@ -2,7 +2,7 @@
 
 #include "camera.h"
 #include "control.h"
-#include "params.h"
+#include "params_rtsp.h"
 #include "recorder.h"
 #include "rtsp.h"
 #include "snapshot.h"
@@ -30,14 +30,18 @@ void cam_service_fail_io(CamRpcCall *call, int error_number, const char *what);
 
 typedef void (*CamMethod)(CamService *service, CamRpcCall *call, JsonObject *params);
 
-/* control_media.c: snapshots, recordings, RTSP */
+/* control_media.c: snapshots, recordings, statistics */
 void cam_method_snapshot_take(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_start(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_stop(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_stats_get(CamService *service, CamRpcCall *call, JsonObject *params);
+
+/* control_rtsp.c */
 void cam_method_rtsp_start(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_rtsp_set_users(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_rtsp_set_lockout(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_rtsp_set_certificate(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_rtsp_kick(CamService *service, CamRpcCall *call, JsonObject *params);
-void cam_method_stats_get(CamService *service, CamRpcCall *call, JsonObject *params);
 
 /* Recordings of streams that STREAMS is about to change go on with encoders of their own. */
 void cam_service_detach_recorders(CamService *service, CamCamera *camera,

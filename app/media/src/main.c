@@ -17,6 +17,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* GLib has no other way to say it than this variable of its GnuTLS module, which the module reads
+ * once.
+ */
+#define TLS_PRIORITY_NAME "G_TLS_GNUTLS_PRIORITY"
+#define TLS_PRIORITY "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 #define NO_PEER_TIMEOUT_MS 10000
 #define EXIT_NO_SOCKET 2
 #define EXIT_NO_PEER 3
@@ -212,6 +217,7 @@ int main(int argc, char **argv)
     close_range(STDERR_FILENO + 1, ~0U, 0);
     if (!parse_options(&argc, &argv, &helper.socket_path))
         return 2;
+    setenv(TLS_PRIORITY_NAME, TLS_PRIORITY, 1);
     cam_log_capture_glib();
     prctl(PR_SET_NAME, "camera-media");
     signal(SIGPIPE, SIG_IGN);

@@ -44,6 +44,12 @@ gboolean cam_params_has(CamParams *params, const char *name)
     return params->object && json_object_has_member(params->object, name);
 }
 
+gboolean cam_params_given(CamParams *params, const char *name)
+{
+    return cam_params_has(params, name) &&
+           !JSON_NODE_HOLDS_NULL(json_object_get_member(params->object, name));
+}
+
 static JsonNode *required(CamParams *params, const char *name)
 {
     JsonNode *node = params->object ? json_object_get_member(params->object, name) : NULL;
@@ -111,6 +117,15 @@ const char *cam_params_string(CamParams *params, const char *name, gsize max_byt
     return value;
 }
 
+const char *cam_params_path(CamParams *params, const char *name)
+{
+    const char *path = cam_params_string(params, name, 4095);
+
+    if (*path != '/')
+        cam_params_fault(params, name, "must be an absolute path");
+    return path;
+}
+
 JsonObject *cam_params_object(CamParams *params, const char *name)
 {
     JsonNode *node = required(params, name);
@@ -172,9 +187,7 @@ CamSourceSpec cam_params_source(CamParams *params, const char *name)
         cam_params_fault(&inner, "type", "must be test, v4l2 or file");
     }
     if (path_name) {
-        path = cam_params_string(&inner, path_name, 4095);
-        if (*path != '/')
-            cam_params_fault(&inner, path_name, "must be an absolute path");
+        path = cam_params_path(&inner, path_name);
         spec.path = g_strdup(path);
     }
     return spec;

@@ -26,11 +26,16 @@ gboolean cam_params_has(CamParams *params, const char *name);
 gint64 cam_params_int(CamParams *params, const char *name, gint64 min, gint64 max);
 gint64 cam_params_int_or(CamParams *params, const char *name, gint64 min, gint64 max,
                          gint64 fallback);
+/* Present and not null. */
+gboolean cam_params_given(CamParams *params, const char *name);
 gboolean cam_params_bool(CamParams *params, const char *name);
 /* Never NULL; "" after a fault. 1 … MAX_BYTES long. */
 const char *cam_params_string(CamParams *params, const char *name, gsize max_bytes);
 JsonObject *cam_params_object(CamParams *params, const char *name);
 JsonArray *cam_params_array(CamParams *params, const char *name, guint min, guint max);
+
+/* A string that begins with a slash. */
+const char *cam_params_path(CamParams *params, const char *name);
 
 /* The protocol's composite values. */
 CamSourceSpec cam_params_source(CamParams *params, const char *name);

@@ -7,15 +7,22 @@
 #define SESSION_CLEANUP_S 2
 #define CLIENTS_END_US (500 * 1000)
 
+/* One port. */
+typedef struct {
+    CamRtspAuth *auth;
+    GstRTSPServer *server;
+    GSource *source; /* NULL: does not listen */
+    char *address;
+    int port;
+} Listener;
+
 struct _CamRtsp {
     CamRtspClients *clients;
-    CamRtspAuth *auth;
+    CamAccess *access;
     GstRTSPMountPoints *mounts;
     GstRTSPThreadPool *threads;
-    GstRTSPServer *server; /* NULL until started */
-    GSource *listener;
-    char *address; /* that is listened on */
-    int port;
+    GstRTSPSessionPool *sessions;
+    Listener plain, tls;
     guint cleanup_timer;
 };
 
@@ -55,34 +62,59 @@ static void on_connected(GstRTSPServer *server, GstRTSPClient *client, gpointer 
     cam_rtsp_clients_add(user_data, client);
 }
 
+static void listener_init(CamRtsp *rtsp, Listener *listener, gboolean tls)
+{
+    GstRTSPServer *server = g_object_new(cam_server_get_type(), NULL);
+
+    listener->auth = cam_rtsp_auth_new(
+        &(CamRtspAuthSetup){rtsp->clients, rtsp->access, rtsp->mounts, .tls = tls});
+    listener->server = server;
+    ((CamServer *)server)->clients = rtsp->clients;
+    gst_rtsp_server_set_mount_points(server, rtsp->mounts);
+    gst_rtsp_server_set_thread_pool(server, rtsp->threads);
+    gst_rtsp_server_set_session_pool(server, rtsp->sessions);
+    gst_rtsp_server_set_auth(server, GST_RTSP_AUTH(listener->auth));
+    /* No request of RTSP needs a body of any size. */
+    gst_rtsp_server_set_content_length_limit(server, 64 * 1024);
+    g_signal_connect(server, "client-connected", G_CALLBACK(on_connected), rtsp->clients);
+}
+
+static gboolean clean_sessions(gpointer sessions)
+{
+    gst_rtsp_session_pool_cleanup(sessions);
+    return G_SOURCE_CONTINUE;
+}
+
 CamRtsp *cam_rtsp_new(void)
 {
     CamRtsp *rtsp = g_new0(CamRtsp, 1);
 
     rtsp->clients = cam_rtsp_clients_new();
-    rtsp->auth = cam_rtsp_auth_new(rtsp->clients);
+    rtsp->access = cam_access_new();
     rtsp->mounts = gst_rtsp_mount_points_new();
+    rtsp->sessions = gst_rtsp_session_pool_new();
     rtsp->threads = gst_rtsp_thread_pool_new();
     /* A thread for each client: a DESCRIBE waits for a key frame, and a slow client for itself. */
     gst_rtsp_thread_pool_set_max_threads(rtsp->threads, -1);
+    listener_init(rtsp, &rtsp->plain, FALSE);
+    listener_init(rtsp, &rtsp->tls, TRUE);
+    rtsp->cleanup_timer = g_timeout_add_seconds(SESSION_CLEANUP_S, clean_sessions, rtsp->sessions);
     return rtsp;
 }
 
-static gboolean clean_sessions(gpointer data)
+static void stop_listening(Listener *listener)
 {
-    GstRTSPSessionPool *pool = gst_rtsp_server_get_session_pool(data);
-
-    gst_rtsp_session_pool_cleanup(pool);
-    g_object_unref(pool);
-    return G_SOURCE_CONTINUE;
+    if (!listener->source)
+        return;
+    g_source_destroy(listener->source);
+    g_clear_pointer(&listener->source, g_source_unref);
+    g_clear_pointer(&listener->address, g_free);
 }
 
-static void stop_listening(CamRtsp *rtsp)
+static void listener_clear(Listener *listener)
 {
-    if (rtsp->listener) {
-        g_source_destroy(rtsp->listener);
-        g_clear_pointer(&rtsp->listener, g_source_unref);
-    }
+    g_object_unref(listener->server);
+    g_object_unref(listener->auth);
 }
 
 static GstRTSPFilterResult remove_client(GstRTSPServer *server, GstRTSPClient *client,
@@ -96,7 +128,8 @@ static gboolean end_clients(CamRtsp *rtsp)
 {
     gint64 deadline = g_get_monotonic_time() + CLIENTS_END_US;
 
-    gst_rtsp_server_client_filter(rtsp->server, remove_client, NULL);
+    gst_rtsp_server_client_filter(rtsp->plain.server, remove_client, NULL);
+    gst_rtsp_server_client_filter(rtsp->tls.server, remove_client, NULL);
     while (cam_rtsp_clients_any(rtsp->clients)) {
         if (g_get_monotonic_time() > deadline)
             return FALSE;
@@ -107,34 +140,20 @@ static gboolean end_clients(CamRtsp *rtsp)
 
 void cam_rtsp_free(CamRtsp *rtsp)
 {
-    stop_listening(rtsp);
-    if (rtsp->server) {
-        g_source_remove(rtsp->cleanup_timer);
-        /* What is still in use stays: the process is about to end. */
-        if (!end_clients(rtsp))
-            return;
-        g_object_unref(rtsp->server);
-    }
+    stop_listening(&rtsp->plain);
+    stop_listening(&rtsp->tls);
+    g_source_remove(rtsp->cleanup_timer);
+    /* What is still in use stays: the process is about to end. */
+    if (!end_clients(rtsp))
+        return;
+    listener_clear(&rtsp->plain);
+    listener_clear(&rtsp->tls);
+    g_object_unref(rtsp->sessions);
     g_object_unref(rtsp->mounts);
     g_object_unref(rtsp->threads);
-    g_object_unref(rtsp->auth);
+    cam_access_free(rtsp->access);
     cam_rtsp_clients_free(rtsp->clients);
-    g_free(rtsp->address);
     g_free(rtsp);
-}
-
-static GstRTSPServer *server_new(CamRtsp *rtsp)
-{
-    GstRTSPServer *server = g_object_new(cam_server_get_type(), NULL);
-
-    ((CamServer *)server)->clients = rtsp->clients;
-    gst_rtsp_server_set_mount_points(server, rtsp->mounts);
-    gst_rtsp_server_set_thread_pool(server, rtsp->threads);
-    gst_rtsp_server_set_auth(server, GST_RTSP_AUTH(rtsp->auth));
-    /* No request of RTSP needs a body of any size. */
-    gst_rtsp_server_set_content_length_limit(server, 64 * 1024);
-    g_signal_connect(server, "client-connected", G_CALLBACK(on_connected), rtsp->clients);
-    return server;
 }
 
 static int listen_errno(const GError *error)
@@ -146,10 +165,10 @@ static int listen_errno(const GError *error)
     return EADDRNOTAVAIL;
 }
 
-static gboolean is_listening_on(CamRtsp *rtsp, const CamRtspSetup *setup)
+static gboolean is_listening_on(const Listener *listener, const char *address, int port)
 {
-    return rtsp->listener && g_str_equal(rtsp->address, setup->address) &&
-           (setup->port == 0 || setup->port == rtsp->port);
+    return listener->source && g_str_equal(listener->address, address) &&
+           (port == 0 || port == listener->port);
 }
 
 static gboolean on_incoming(GSocket *socket, GIOCondition condition, gpointer server)
@@ -166,52 +185,85 @@ static int port_of(GSocket *socket)
     return port;
 }
 
-/* The old listener goes only when the new one is there; the server's own source would allow no
- * second one. */
-static gboolean listen_on(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+/* NULL: see ERROR_NUMBER. */
+static GSocket *open_port(Listener *listener, const char *address, int port, int *error_number)
 {
-    g_autofree char *service = g_strdup_printf("%d", setup->port);
+    g_autofree char *service = g_strdup_printf("%d", port);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GSocket) socket = NULL;
+    GSocket *socket;
 
-    gst_rtsp_server_set_address(rtsp->server, setup->address);
-    gst_rtsp_server_set_service(rtsp->server, service);
-    socket = gst_rtsp_server_create_socket(rtsp->server, NULL, &error);
-    if (!socket) {
+    gst_rtsp_server_set_address(listener->server, address);
+    gst_rtsp_server_set_service(listener->server, service);
+    socket = gst_rtsp_server_create_socket(listener->server, NULL, &error);
+    if (!socket)
         *error_number = listen_errno(error);
+    return socket;
+}
+
+/* The server's own source would allow no second one. */
+static void listen_on(Listener *listener, GSocket *socket, const char *address)
+{
+    stop_listening(listener);
+    listener->source = g_socket_create_source(socket, G_IO_IN, NULL);
+    g_source_set_callback(listener->source, G_SOURCE_FUNC(on_incoming),
+                          g_object_ref(listener->server), g_object_unref);
+    g_source_attach(listener->source, NULL);
+    listener->address = g_strdup(address);
+    listener->port = port_of(socket);
+}
+
+/* What listens goes only when all is there that is to come instead. */
+static gboolean listen_on_ports(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+{
+    gboolean want_tls = setup->tls_port >= 0;
+    gboolean move_plain = !is_listening_on(&rtsp->plain, setup->address, setup->port);
+    gboolean move_tls = want_tls && !is_listening_on(&rtsp->tls, setup->address, setup->tls_port);
+    g_autoptr(GSocket) plain = NULL;
+    g_autoptr(GSocket) tls = NULL;
+
+    if (move_plain && !(plain = open_port(&rtsp->plain, setup->address, setup->port, error_number)))
         return FALSE;
-    }
-    stop_listening(rtsp);
-    rtsp->listener = g_socket_create_source(socket, G_IO_IN, NULL);
-    g_source_set_callback(rtsp->listener, G_SOURCE_FUNC(on_incoming), g_object_ref(rtsp->server),
-                          g_object_unref);
-    g_source_attach(rtsp->listener, NULL);
-    g_free(rtsp->address);
-    rtsp->address = g_strdup(setup->address);
-    rtsp->port = port_of(socket);
+    if (move_tls && !(tls = open_port(&rtsp->tls, setup->address, setup->tls_port, error_number)))
+        return FALSE;
+    if (plain)
+        listen_on(&rtsp->plain, plain, setup->address);
+    if (tls)
+        listen_on(&rtsp->tls, tls, setup->address);
+    else if (!want_tls)
+        stop_listening(&rtsp->tls);
     return TRUE;
 }
 
-int cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number)
+gboolean cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, CamRtspPorts *ports,
+                        int *error_number)
 {
-    if (!rtsp->server) {
-        rtsp->server = server_new(rtsp);
-        rtsp->cleanup_timer =
-            g_timeout_add_seconds(SESSION_CLEANUP_S, clean_sessions, rtsp->server);
-    }
-    if (!is_listening_on(rtsp, setup) && !listen_on(rtsp, setup, error_number))
-        return -1;
+    if (!listen_on_ports(rtsp, setup, error_number))
+        return FALSE;
+    /* Still before anybody is let in: that is this thread's work too. */
+    if (setup->certificate)
+        cam_rtsp_set_certificate(rtsp, setup->certificate);
     cam_rtsp_clients_set_limit(rtsp->clients, setup->max_connections);
-    cam_rtsp_auth_configure(rtsp->auth, setup->realm, setup->basic);
-    return rtsp->port;
+    cam_access_configure(rtsp->access, setup->realm, setup->basic);
+    *ports = (CamRtspPorts){rtsp->plain.port, rtsp->tls.source ? rtsp->tls.port : -1};
+    return TRUE;
+}
+
+void cam_rtsp_set_certificate(CamRtsp *rtsp, GTlsCertificate *certificate)
+{
+    gst_rtsp_auth_set_tls_certificate(GST_RTSP_AUTH(rtsp->tls.auth), certificate);
 }
 
 void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users)
 {
-    GHashTable *same = cam_rtsp_auth_set_users(rtsp->auth, users);
+    GHashTable *same = cam_access_set_users(rtsp->access, users);
 
     cam_rtsp_clients_close(rtsp->clients, &(CamRtspMatch){.camera = -1, .not_among = same});
     g_hash_table_unref(same);
+}
+
+void cam_rtsp_set_lockout(CamRtsp *rtsp, GHashTable *users, GPtrArray *addresses)
+{
+    cam_access_set_lockout(rtsp->access, users, addresses);
 }
 
 static void on_media_created(GstRTSPMedia *media, int camera, const char *stream,

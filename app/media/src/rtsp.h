@@ -1,27 +1,41 @@
 /* The RTSP server. Main thread only. */
 #pragma once
 
+#include "rtsp_access.h"
 #include "stream.h"
+
+#include <gio/gio.h>
 
 typedef struct _CamRtsp CamRtsp;
 
 typedef struct {
     const char *address;
-    int port;
+    int port, tls_port; /* tls_port -1: none */
     int max_connections;
     const char *realm;
-    gboolean basic;
+    CamBasic basic;
+    GTlsCertificate *certificate; /* NULL: as it was; borrowed */
 } CamRtspSetup;
+
+typedef struct {
+    int port, tls_port; /* tls_port -1: none */
+} CamRtspPorts;
 
 CamRtsp *cam_rtsp_new(void);
 void cam_rtsp_free(CamRtsp *rtsp);
 
-/* Returns the port, or -1 and *error_number (0: the address is none). Starting it again moves it;
- * clients that are connected stay. */
-int cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, int *error_number);
+/* FALSE: nothing has changed, *error_number tells why. Starting it again moves it; clients that are
+ * connected stay. */
+gboolean cam_rtsp_start(CamRtsp *rtsp, const CamRtspSetup *setup, CamRtspPorts *ports,
+                        int *error_number);
 
-/* Takes USERS, name → HA1 in hex. */
+/* For connections from now on. */
+void cam_rtsp_set_certificate(CamRtsp *rtsp, GTlsCertificate *certificate);
+
+/* Takes USERS, name → CamRtspUser. */
 void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users);
+/* Takes both: names (a set), and GInetAddressMasks. */
+void cam_rtsp_set_lockout(CamRtsp *rtsp, GHashTable *users, GPtrArray *addresses);
 
 /* HUB is what clients get at PATH from now on. */
 void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, int camera, const char *stream);

@@ -285,17 +285,28 @@ void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *clien
     g_mutex_unlock(&clients->lock);
 }
 
-gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *client,
-                                     const char *nonce)
+void cam_rtsp_client_login(CamRtspClients *clients, GstRTSPClient *client, char **user,
+                           char **nonce)
 {
     CamRtspEntry *entry;
-    gboolean known;
 
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
-    known = entry && g_strcmp0(entry->nonce, nonce) == 0;
+    *user = entry ? g_strdup(entry->user) : NULL;
+    *nonce = entry ? g_strdup(entry->nonce) : NULL;
     g_mutex_unlock(&clients->lock);
-    return known;
+}
+
+int cam_rtsp_client_camera(CamRtspClients *clients, GstRTSPClient *client)
+{
+    CamRtspEntry *entry;
+    int camera;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    camera = entry ? entry->camera : -1;
+    g_mutex_unlock(&clients->lock);
+    return camera;
 }
 
 void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,

@@ -27,9 +27,11 @@ gboolean cam_rtsp_client_refused(CamRtspClients *clients, GstRTSPClient *client)
 void cam_rtsp_client_seen(CamRtspClients *clients, GstRTSPClient *client);
 void cam_rtsp_client_authenticated(CamRtspClients *clients, GstRTSPClient *client, const char *user,
                                    const char *nonce);
-/* The nonce that this connection has used with success. */
-gboolean cam_rtsp_client_knows_nonce(CamRtspClients *clients, GstRTSPClient *client,
-                                     const char *nonce);
+/* Copies of what this connection has logged in with, or NULL. */
+void cam_rtsp_client_login(CamRtspClients *clients, GstRTSPClient *client, char **user,
+                           char **nonce);
+/* That it gets, -1: none. */
+int cam_rtsp_client_camera(CamRtspClients *clients, GstRTSPClient *client);
 
 /* CLIENT gets MEDIA from now on. */
 void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,

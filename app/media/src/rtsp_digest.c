@@ -191,32 +191,46 @@ gboolean cam_digest_uri_matches(const char *digest_uri, const char *request_uri)
     return path[length] == '\0' || (path[length] == '/' && length > 1);
 }
 
-static char *sign(const guint8 key[CAM_NONCE_KEY_SIZE], const char *time_text)
+guint32 cam_digest_count(const CamDigest *digest)
 {
-    char *mac =
-        g_compute_hmac_for_string(G_CHECKSUM_SHA256, key, CAM_NONCE_KEY_SIZE, time_text, -1);
+    gsize length = digest->nc ? strlen(digest->nc) : 0;
+
+    if (length == 0 || length > 8 || strspn(digest->nc, "0123456789abcdefABCDEF") != length)
+        return 0;
+    return (guint32)g_ascii_strtoull(digest->nc, NULL, 16);
+}
+
+static char *sign(const guint8 key[CAM_NONCE_KEY_SIZE], const char *time_text, const char *address)
+{
+    g_autofree char *text = g_strconcat(time_text, address, NULL);
+    char *mac = g_compute_hmac_for_string(G_CHECKSUM_SHA256, key, CAM_NONCE_KEY_SIZE, text, -1);
 
     mac[32] = '\0';
     return mac;
 }
 
-char *cam_nonce_new(const guint8 key[CAM_NONCE_KEY_SIZE], gint64 now_us)
+char *cam_nonce_new(const guint8 key[CAM_NONCE_KEY_SIZE], const char *address, gint64 now_us)
 {
     g_autofree char *time_text = g_strdup_printf("%016" G_GINT64_MODIFIER "x", now_us);
-    g_autofree char *mac = sign(key, time_text);
+    g_autofree char *mac = sign(key, time_text, address);
 
     return g_strconcat(time_text, mac, NULL);
 }
 
-CamNonceState cam_nonce_check(const guint8 key[CAM_NONCE_KEY_SIZE], const char *nonce,
-                              gint64 now_us, gint64 lifetime_us)
+gint64 cam_nonce_age(const char *nonce, gint64 now_us)
 {
     g_autofree char *time_text = g_strndup(nonce, 16);
-    g_autofree char *mac = sign(key, time_text);
-    gint64 made;
+
+    return now_us - (gint64)g_ascii_strtoull(time_text, NULL, 16);
+}
+
+CamNonceState cam_nonce_check(const guint8 key[CAM_NONCE_KEY_SIZE], const char *nonce,
+                              const char *address, gint64 now_us, gint64 lifetime_us)
+{
+    g_autofree char *time_text = g_strndup(nonce, 16);
+    g_autofree char *mac = sign(key, time_text, address);
 
     if (strlen(nonce) != 48 || !cam_equal_constant_time(nonce + 16, mac))
         return CAM_NONCE_FORGED;
-    made = (gint64)g_ascii_strtoull(time_text, NULL, 16);
-    return now_us - made <= lifetime_us ? CAM_NONCE_VALID : CAM_NONCE_STALE;
+    return cam_nonce_age(nonce, now_us) <= lifetime_us ? CAM_NONCE_VALID : CAM_NONCE_STALE;
 }

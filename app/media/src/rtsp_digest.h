@@ -28,9 +28,15 @@ gboolean cam_equal_constant_time(const char *a, const char *b);
  * the request's track belongs to. */
 gboolean cam_digest_uri_matches(const char *digest_uri, const char *request_uri);
 
-/* Nonces carry the time of their making and are signed, so that none has to be remembered. */
+/* The nonce count; 0 when there is none or it is malformed. */
+guint32 cam_digest_count(const CamDigest *digest);
+
+/* Nonces carry the time of their making and are signed for one client address, so that none has to
+ * be remembered. */
 #define CAM_NONCE_KEY_SIZE 32
 typedef enum { CAM_NONCE_VALID, CAM_NONCE_STALE, CAM_NONCE_FORGED } CamNonceState;
-char *cam_nonce_new(const guint8 key[CAM_NONCE_KEY_SIZE], gint64 now_us);
+char *cam_nonce_new(const guint8 key[CAM_NONCE_KEY_SIZE], const char *address, gint64 now_us);
 CamNonceState cam_nonce_check(const guint8 key[CAM_NONCE_KEY_SIZE], const char *nonce,
-                              gint64 now_us, gint64 lifetime_us);
+                              const char *address, gint64 now_us, gint64 lifetime_us);
+/* How old an unforged nonce is, in µs. */
+gint64 cam_nonce_age(const char *nonce, gint64 now_us);

@@ -217,6 +217,11 @@ static void cam_rtsp_factory_init(CamRtspFactory *self)
 {
 }
 
+int cam_rtsp_factory_camera(GstRTSPMediaFactory *factory)
+{
+    return ((CamRtspFactory *)factory)->camera;
+}
+
 GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup)
 {
     CamRtspFactory *self = g_object_new(cam_rtsp_factory_get_type(), NULL);

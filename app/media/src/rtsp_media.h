@@ -18,6 +18,7 @@ typedef struct {
 } CamRtspFactorySetup;
 
 GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup);
+int cam_rtsp_factory_camera(GstRTSPMediaFactory *factory);
 
 /* PLAY and PAUSE of the media's one client. */
 void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing);

@@ -128,15 +128,15 @@ static void test_uri(void)
 static void test_nonce(void)
 {
     guint8 key[CAM_NONCE_KEY_SIZE] = {1, 2, 3}, other[CAM_NONCE_KEY_SIZE] = {4};
-    g_autofree char *nonce = cam_nonce_new(key, 1000);
+    g_autofree char *nonce = cam_nonce_new(key, "10.0.0.1", 1000);
 
-    g_assert_cmpint(cam_nonce_check(key, nonce, 1500, 1000), ==, CAM_NONCE_VALID);
-    g_assert_cmpint(cam_nonce_check(key, nonce, 2500, 1000), ==, CAM_NONCE_STALE);
-    g_assert_cmpint(cam_nonce_check(other, nonce, 1500, 1000), ==, CAM_NONCE_FORGED);
-    g_assert_cmpint(cam_nonce_check(key, "", 1500, 1000), ==, CAM_NONCE_FORGED);
+    g_assert_cmpint(cam_nonce_check(key, nonce, "10.0.0.1", 1500, 1000), ==, CAM_NONCE_VALID);
+    g_assert_cmpint(cam_nonce_check(key, nonce, "10.0.0.1", 2500, 1000), ==, CAM_NONCE_STALE);
+    g_assert_cmpint(cam_nonce_check(other, nonce, "10.0.0.1", 1500, 1000), ==, CAM_NONCE_FORGED);
+    g_assert_cmpint(cam_nonce_check(key, "", "10.0.0.1", 1500, 1000), ==, CAM_NONCE_FORGED);
     /* An older nonce with a newer time. */
     nonce[10] = nonce[10] == '0' ? '1' : '0';
-    g_assert_cmpint(cam_nonce_check(key, nonce, 1500, 1000), ==, CAM_NONCE_FORGED);
+    g_assert_cmpint(cam_nonce_check(key, nonce, "10.0.0.1", 1500, 1000), ==, CAM_NONCE_FORGED);
 }
 
 int main(int argc, char **argv)

@@ -51,6 +51,16 @@ static const char *const corpus[] = {
     "\"127.0.0.1\", \"port\": 0, \"max_connections\": 2, \"realm\": \"camera\", \"basic\": true}}",
     "{\"jsonrpc\": \"2.0\", \"id\": 15, \"method\": \"rtsp.set_users\", \"params\": {\"users\": "
     "[{\"name\": \"a\", \"ha1\": \"0123456789abcdef0123456789abcdef\"}]}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": 18, \"method\": \"rtsp.set_users\", \"params\": {\"users\": "
+    "[{\"name\": \"b\", \"ha1_md5\": \"0123456789abcdef0123456789abcdef\", \"ha1_sha256\": "
+    "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\", \"cameras\": [1, 2]}]}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": 19, \"method\": \"rtsp.set_lockout\", \"params\": "
+    "{\"users\": [\"a\"], \"addresses\": [\"10.0.0.1\", \"2001:db8::/64\"]}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": 20, \"method\": \"rtsp.set_certificate\", \"params\": "
+    "{\"certificate_file\": \"/nonexistent/c.pem\", \"key_file\": \"/dev/null\"}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": 21, \"method\": \"rtsp.start\", \"params\": {\"address\": "
+    "\"127.0.0.1\", \"port\": 0, \"max_connections\": 2, \"realm\": \"camera\", \"basic\": "
+    "\"tls\", \"tls_port\": 0, \"certificate_file\": \"/nonexistent/c.pem\"}}",
     "{\"jsonrpc\": \"2.0\", \"id\": 16, \"method\": \"rtsp.kick\", \"params\": {\"user\": \"a\"}}",
     "{\"jsonrpc\": \"2.0\", \"id\": 17, \"method\": \"stats.get\", \"params\": {}}",
 };

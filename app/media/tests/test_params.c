@@ -1,4 +1,4 @@
-#include "params.h"
+#include "params_rtsp.h"
 
 #include <string.h>
 
@@ -14,8 +14,8 @@ static JsonNode *parse(const char *text)
 /* The field that reading TEXT with READ finds at fault, "" for none. */
 static char *fault_of(const char *text, void (*read)(CamParams *params))
 {
-    static const char *const names[] = {"id",     "source", "mode", "controls", "streams",
-                                        "encode", "path",   "flag", NULL};
+    static const char *const names[] = {"id",   "source", "mode",  "controls",  "streams", "encode",
+                                        "path", "flag",   "users", "addresses", NULL};
     JsonNode *node = parse(text);
     CamParamFault fault = {0};
     CamParams params = cam_params_open(json_node_get_object(node), "", names, &fault);
@@ -155,6 +155,67 @@ static void test_streams(void)
     check(read_streams, "{\"streams\": [1, 2, 3, 4, 5]}", "streams");
 }
 
+static void read_users(CamParams *params)
+{
+    g_hash_table_unref(cam_params_rtsp_users(params, "users", 3));
+}
+
+#define MD5 "0123456789abcdef0123456789abcdef"
+#define BOTH "\"ha1_md5\": \"" MD5 "\", \"ha1_sha256\": \"" MD5 MD5 "\""
+
+static void test_users(void)
+{
+    check(read_users, "{\"users\": []}", "");
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1\": \"" MD5 "\"}]}", "");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH "}]}", "");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": null}]}", "");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": [0, 5]}]}", "");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": [-1]}]}",
+          "users[0].cameras");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": [\"0\"]}]}",
+          "users[0].cameras");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": [2147483648]}]}",
+          "users[0].cameras");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"cameras\": {}}]}",
+          "users[0].cameras");
+    /* Not a mixture. */
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1\": \"" MD5 "\", \"cameras\": []}]}",
+          "users[0].cameras");
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1_md5\": \"" MD5 "\"}]}",
+          "users[0].ha1_sha256");
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1_sha256\": \"" MD5 MD5 "\"}]}",
+          "users[0].ha1_md5");
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1\": \"" MD5 "0\"}]}", "users[0].ha1");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH ", \"x\": 1}]}", "users[0].x");
+    check(read_users, "{\"users\": [{\"name\": \"a\", " BOTH "}, {\"name\": \"a\", " BOTH "}]}",
+          "users[1].name");
+    check(read_users, "{\"users\": [{" BOTH "}]}", "users[0].name");
+    check(read_users, "{\"users\": [1]}", "users[0]");
+    check(read_users, "{\"users\": [1, 2, 3, 4]}", "users");
+}
+
+static void read_lockout(CamParams *params)
+{
+    g_hash_table_unref(cam_params_names(params, "users", 2));
+    g_ptr_array_unref(cam_params_addresses(params, "addresses", 2));
+}
+
+static void test_lockout(void)
+{
+    check(read_lockout, "{\"users\": [], \"addresses\": []}", "");
+    check(read_lockout, "{\"users\": [\"a\"], \"addresses\": [\"1.2.3.4\", \"2001:db8::/64\"]}",
+          "");
+    check(read_lockout, "{\"users\": [\"\"], \"addresses\": []}", "users");
+    check(read_lockout, "{\"users\": [1], \"addresses\": []}", "users");
+    check(read_lockout, "{\"users\": [], \"addresses\": [\"1.2.3\"]}", "addresses");
+    check(read_lockout, "{\"users\": [], \"addresses\": [\"1.2.3.4/33\"]}", "addresses");
+    check(read_lockout, "{\"users\": [], \"addresses\": [\"1.2.3.4/24\"]}", "addresses");
+    check(read_lockout, "{\"users\": [], \"addresses\": [\"2001:db8::/6465536\"]}", "addresses");
+    check(read_lockout, "{\"users\": [], \"addresses\": [\"2001:db8::/\"]}", "addresses");
+    check(read_lockout, "{\"users\": [], \"addresses\": [null]}", "addresses");
+    check(read_lockout, "{\"users\": []}", "addresses");
+}
+
 static void test_absent_params(void)
 {
     static const char *const names[] = {"id", NULL};
@@ -177,6 +238,8 @@ int main(int argc, char **argv)
     g_test_add_func("/params/source", test_source);
     g_test_add_func("/params/composites", test_composites);
     g_test_add_func("/params/streams", test_streams);
+    g_test_add_func("/params/users", test_users);
+    g_test_add_func("/params/lockout", test_lockout);
     g_test_add_func("/params/absent", test_absent_params);
     return g_test_run();
 }
