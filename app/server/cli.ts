@@ -6,13 +6,16 @@ import { type CameraSpec, parseCameraSpec } from './cameras/index.ts'
 import { errorText, StartupError } from './errors.ts'
 import { parseProxyRange } from './http/index.ts'
 import { LOG_LEVELS, type LogLevel } from './log.ts'
+import type { RtspPorts } from './media/index.ts'
 
 export interface Options {
   readonly dataDir: string
   readonly httpPort: number
   readonly httpsPort: number
   /** In order of preference: the next one is for a process that may not bind the first. */
-  readonly rtspPorts: readonly number[]
+  readonly rtspPorts: readonly RtspPorts[]
+  /** Basic tells the password to whoever listens; Digest does not. */
+  readonly rtspBasic: 'always' | 'tls' | 'never'
   readonly dashboardPort: number
   readonly bind: string
   readonly cameras: readonly CameraSpec[]
@@ -46,6 +49,8 @@ const OPTIONS = {
   'http-port': { argument: 'N', help: 'HTTP', fallback: '8080' },
   'https-port': { argument: 'N', help: 'HTTPS', fallback: '8081' },
   'rtsp-port': { argument: 'N', help: 'RTSP (554, or 8554 where this process may not bind 554)' },
+  'rtsps-port': { argument: 'N', help: 'RTSP over TLS (322, or 8322 beside 8554)' },
+  'rtsp-basic': { argument: 'WHERE', help: 'Basic credentials over RTSP: tls, always or never', fallback: 'tls' },
   'dashboard-port': { argument: 'N', help: 'monitoring dashboard', fallback: '8082' },
   bind: { argument: 'ADDR', help: 'address to listen on', fallback: '0.0.0.0' },
   camera: {
@@ -162,6 +167,7 @@ function interpret(values: Values): Options {
     }
     return number
   }
+  const port = (name: Name): number | undefined => (text(name) === undefined ? undefined : integer(name, 0, 65_535))
   const choice = <const C extends readonly string[]>(name: Name, choices: C): C[number] => {
     const value = text(name) ?? ''
     if (!choices.includes(value)) throw new StartupError(`--${name}: "${value}" is none of ${choices.join(', ')}`)
@@ -173,7 +179,8 @@ function interpret(values: Values): Options {
     dataDir: resolve(text('data-dir') ?? ''),
     httpPort: integer('http-port', 0, 65_535),
     httpsPort: integer('https-port', 0, 65_535),
-    rtspPorts: text('rtsp-port') === undefined ? [554, 8554] : [integer('rtsp-port', 0, 65_535)],
+    rtspPorts: rtspPorts(port('rtsp-port'), port('rtsps-port')),
+    rtspBasic: choice('rtsp-basic', ['tls', 'always', 'never']),
     dashboardPort: integer('dashboard-port', 0, 65_535),
     bind,
     cameras: (values.camera ?? [OPTIONS.camera.fallback]).map(cameraSpec),
@@ -197,6 +204,13 @@ function proxyRange(text: string): string {
   } catch {
     throw new StartupError(`--trusted-proxy: "${text}" is no IP address or range such as 192.0.2.0/24`)
   }
+}
+
+/** A port that was given is meant; only the usual ones have a second choice. */
+function rtspPorts(plain: number | undefined, tls: number | undefined): RtspPorts[] {
+  const usual = { plain: plain ?? 554, tls: tls ?? 322 }
+  const unprivileged = { plain: plain ?? 8554, tls: tls ?? 8322 }
+  return plain !== undefined && tls !== undefined ? [usual] : [usual, unprivileged]
 }
 
 function cameraSpec(text: string): CameraSpec {

@@ -31,6 +31,7 @@ export interface ReadyPorts {
   readonly http: number
   readonly https: number
   readonly rtsp: number
+  readonly rtsps: number
   readonly dashboard: number
 }
 
@@ -84,6 +85,7 @@ export class CameraServer {
         childLogger(log, 'auth'),
       ),
     )
+    const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
     const storage = new DeviceStorage(data('media'))
     storage.start()
     const media = new MediaSupervisor(
@@ -93,7 +95,8 @@ export class CameraServer {
         ports: options.rtspPorts,
         max_connections: options.rtspMaxConnections,
         realm: RTSP_REALM,
-        basic: true,
+        basic: options.rtspBasic,
+        certificate: () => certificates.files,
       },
       childLogger(log, 'media'),
       (pid) => recordProcess(helperPid, pid),
@@ -101,6 +104,10 @@ export class CameraServer {
     const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras')))
     await this.begin(new RtspAccess(auth, media, bus, childLogger(log, 'auth')))
     await this.begin(media)
+    certificates.use(async ({ certFile, keyFile }) => {
+      // A helper that is not there reads the certificate when it comes back.
+      if (media.info) await media.call('rtsp.set_certificate', { certificate_file: certFile, key_file: keyFile })
+    })
     const catalogue = new Catalogue(store)
     const tags = new Tags(store, catalogue)
     const recorder = await this.begin(
@@ -111,7 +118,6 @@ export class CameraServer {
     const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
-    const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
     const routes = apiRoutes({
       audit,
       certificates,
@@ -148,7 +154,7 @@ export class CameraServer {
     this.started.push({ start: () => {}, stop: () => http.stop() })
     certificates.use((files) => http.replaceCertificate(files))
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
-    return { http: plain, https, rtsp: media.rtspPort, dashboard }
+    return { http: plain, https, rtsp: media.rtspPorts.plain, rtsps: media.rtspPorts.tls, dashboard }
   }
 
   private async begin<C extends Component>(component: C): Promise<C> {

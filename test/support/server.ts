@@ -22,7 +22,13 @@ export interface ServerOptions {
 }
 
 export interface TestServer {
-  readonly ports: { readonly http: number; readonly https: number; readonly rtsp: number; readonly dashboard: number }
+  readonly ports: {
+    readonly http: number
+    readonly https: number
+    readonly rtsp: number
+    readonly rtsps: number
+    readonly dashboard: number
+  }
   readonly base: string
   readonly dataDir: string
   readonly pid: number
@@ -39,7 +45,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
   const dataDir = options.dataDir ?? join(scratch, 'data')
   const password = join(scratch, 'password')
   writeFileSync(password, `${ADMIN_PASSWORD}\n`)
-  const ports = ['--http-port', '--https-port', '--rtsp-port', '--dashboard-port'].flatMap((name) => [name, '0'])
+  const ports = ['--http-port', '--https-port', '--rtsp-port', '--rtsps-port', '--dashboard-port'].flatMap((name) => [name, '0'])
   const login = options.factory ? [] : ['--admin-password-file', password]
   const given = options.args ?? []
   const defaults = [...ports, '--bind', '127.0.0.1', '--data-dir', dataDir, ...login]

@@ -14,7 +14,16 @@ t.test('defaults', async (t) => {
   const { httpPort, httpsPort, rtspPorts, dashboardPort, bind, cameras } = options([])
   t.same(
     { httpPort, httpsPort, rtspPorts, dashboardPort, bind },
-    { httpPort: 8080, httpsPort: 8081, rtspPorts: [554, 8554], dashboardPort: 8082, bind: '0.0.0.0' },
+    {
+      httpPort: 8080,
+      httpsPort: 8081,
+      rtspPorts: [
+        { plain: 554, tls: 322 },
+        { plain: 8554, tls: 8322 },
+      ],
+      dashboardPort: 8082,
+      bind: '0.0.0.0',
+    },
   )
   t.same(cameras[0]?.mode, { width: 1280, height: 720, fps: 30 })
 })
@@ -23,7 +32,17 @@ t.test('the command line wins over the environment, that over the file', async (
   const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'camera.json')
   writeFileSync(file, JSON.stringify({ 'http-port': 1, 'https-port': 2, 'rtsp-port': 3, camera: ['test', 'test:640x480@15'] }))
   const parsed = options(['--config', file, '--http-port', '10'], { CAMERA_HTTP_PORT: '20', CAMERA_HTTPS_PORT: '30' })
-  t.same([parsed.httpPort, parsed.httpsPort, parsed.rtspPorts], [10, 30, [3]])
+  t.same(
+    [parsed.httpPort, parsed.httpsPort, parsed.rtspPorts],
+    [
+      10,
+      30,
+      [
+        { plain: 3, tls: 322 },
+        { plain: 3, tls: 8322 },
+      ],
+    ],
+  )
   t.equal(parsed.cameras.length, 2)
 })
 

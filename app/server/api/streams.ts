@@ -50,6 +50,7 @@ export function streamsRoutes(cameras: Cameras, media: MediaSupervisor): Route[]
       summary: 'Streams, their counters and their clients',
       response: Type.Object({
         rtsp_port: Type.Integer(),
+        rtsps_port: Type.Integer(),
         encoder: Nullable(Type.String()),
         streams: Type.Array(Stream),
         total: Type.Integer(),
@@ -59,7 +60,13 @@ export function streamsRoutes(cameras: Cameras, media: MediaSupervisor): Route[]
         const { cameras: all, clients } = await cameras.stats()
         const list = all.filter(({ id }) => seesCamera(required(caller), id))
         const streams = list.flatMap(({ id, streams }) => streams.map((stream) => streamOf(id, stream, clients, cameras.active)))
-        return { rtsp_port: media.rtspPort, encoder: media.info?.encoder ?? null, streams, total: streams.length }
+        return {
+          rtsp_port: media.rtspPorts.plain,
+          rtsps_port: media.rtspPorts.tls,
+          encoder: media.info?.encoder ?? null,
+          streams,
+          total: streams.length,
+        }
       },
     }),
   ]

@@ -3,7 +3,7 @@ import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { MediaSupervisor, Methods } from '../media/index.ts'
+import type { MediaSupervisor, Methods, RtspCredentials } from '../media/index.ts'
 import type { Auth } from './auth.ts'
 import type { RtspUser } from './users.ts'
 
@@ -12,7 +12,12 @@ const MAX_TIMER_MS = 86_400_000
 
 export class RtspAccess implements Component {
   private expiry: NodeJS.Timeout | undefined
-  private readonly onUp = () => void this.push()
+  private unlock: NodeJS.Timeout | undefined
+  private readonly onUp = () => {
+    void this.push()
+    void this.pushLocks()
+  }
+  private readonly onLockout = () => void this.pushLocks()
   private readonly onUsers = () => void this.push()
   private readonly onUserChanged = ({ username }: { username: string }) => {
     // Both at once: who connects with the new rights must not be caught by the old ones' end.
@@ -32,18 +37,28 @@ export class RtspAccess implements Component {
   /** Starts before the helper: its first `up` needs the users too. */
   start(): void {
     this.media.on('up', this.onUp).on('rtsp.auth_failed', this.onFailure)
-    this.bus.on('users-changed', this.onUsers).on('user-changed', this.onUserChanged)
+    this.bus.on('users-changed', this.onUsers).on('user-changed', this.onUserChanged).on('lockout-changed', this.onLockout)
   }
 
   stop(): void {
     clearTimeout(this.expiry)
+    clearTimeout(this.unlock)
     this.media.off('up', this.onUp).off('rtsp.auth_failed', this.onFailure)
-    this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged)
+    this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged).off('lockout-changed', this.onLockout)
   }
 
   private push(): Promise<void> {
     this.watchExpiry()
-    return this.deliver('rtsp.set_users', { users: helperUsers(this.auth.rtspUsers()) })
+    return this.deliver('rtsp.set_users', { users: this.auth.rtspUsers().map(credentialsOf) })
+  }
+
+  /** The helper turns away what is locked, and hears again when the first lock ends. */
+  private pushLocks(): Promise<void> {
+    clearTimeout(this.unlock)
+    const { users, addresses, until } = this.auth.lockout.locked()
+    if (until !== null)
+      this.unlock = setTimeout(() => void this.pushLocks(), Math.min(Math.max(until - Date.now() + 1, 1), MAX_TIMER_MS))
+    return this.deliver('rtsp.set_lockout', { users, addresses })
   }
 
   /** A share link that expires must close what it has opened. */
@@ -75,7 +90,7 @@ export class RtspAccess implements Component {
   }
 }
 
-/** What the helper takes today: the MD5 secret alone. A user limited to some cameras must not come in by it: the helper knows no limits. */
-function helperUsers(users: readonly RtspUser[]): Methods['rtsp.set_users']['params']['users'] {
-  return users.filter(({ cameras }) => cameras === null).map(({ name, ha1_md5 }) => ({ name, ha1: ha1_md5 }))
+function credentialsOf({ name, ha1_md5, ha1_sha256, cameras }: RtspUser): RtspCredentials {
+  // Accounts from before the SHA-256 secret get it at their next login.
+  return { name, ha1_md5, ...(ha1_sha256 === null ? {} : { ha1_sha256 }), cameras }
 }

@@ -109,6 +109,14 @@ export interface Encode extends Mode {
   readonly bitrate_kbps: number
 }
 
+/** Who may come in over RTSP: HA1 (RFC 7616) with each hash in hex, and the cameras; null: all of them. */
+export interface RtspCredentials {
+  readonly name: string
+  readonly ha1_md5: string
+  readonly ha1_sha256?: string
+  readonly cameras: readonly number[] | null
+}
+
 /** Every method: what it takes and what it answers. */
 export interface Methods {
   'helper.info': { params: Record<string, never>; result: HelperInfo }
@@ -132,10 +140,21 @@ export interface Methods {
   }
   'recorder.stop': { params: { id: number }; result: RecorderResult }
   'rtsp.start': {
-    params: { address: string; port: number; max_connections: number; realm: string; basic: boolean }
-    result: { port: number }
+    params: {
+      address: string
+      port: number
+      tls_port: number
+      certificate_file: string
+      key_file: string
+      max_connections: number
+      realm: string
+      basic: 'always' | 'tls' | 'never'
+    }
+    result: { port: number; tls_port: number }
   }
-  'rtsp.set_users': { params: { users: readonly { name: string; ha1: string }[] }; result: Record<string, never> }
+  'rtsp.set_certificate': { params: { certificate_file: string; key_file: string }; result: Record<string, never> }
+  'rtsp.set_users': { params: { users: readonly RtspCredentials[] }; result: Record<string, never> }
+  'rtsp.set_lockout': { params: { users: readonly string[]; addresses: readonly string[] }; result: Record<string, never> }
   'rtsp.kick': { params: { user?: string; client?: number }; result: { closed: number } }
   'stats.get': { params: Record<string, never>; result: HelperStats }
 }

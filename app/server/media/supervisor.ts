@@ -24,13 +24,21 @@ const EXIT_TIMEOUT_MS = 3500
 /** A helper that ran this long was fine; the next failure counts as the first. */
 const STABLE_AFTER_MS = 30_000
 
+/** Where RTSP is spoken, and where RTSPS is. */
+export interface RtspPorts {
+  readonly plain: number
+  readonly tls: number
+}
+
 export interface RtspOptions {
   readonly address: string
-  /** In order of preference: the next one is tried where the one before may not be bound. */
-  readonly ports: readonly number[]
+  /** In order of preference: the next ones are tried where those before may not be bound. */
+  readonly ports: readonly RtspPorts[]
   readonly max_connections: number
   readonly realm: string
-  readonly basic: boolean
+  readonly basic: 'always' | 'tls' | 'never'
+  /** Of RTSPS, as it is when the helper starts. */
+  readonly certificate: () => { readonly certFile: string; readonly keyFile: string }
 }
 
 type SupervisorEvents = {
@@ -49,7 +57,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
   private timer: NodeJS.Timeout | undefined
   private helperInfo: HelperInfo | undefined
   /** As given by the helper at its first start; kept over its restarts. */
-  private port: number | undefined
+  private ports: RtspPorts | undefined
 
   constructor(
     /** The helper's executable. */
@@ -82,8 +90,8 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     return this.phase === 'up' ? (this.helperInfo ?? null) : null
   }
 
-  get rtspPort(): number {
-    return this.port ?? 0
+  get rtspPorts(): RtspPorts {
+    return this.ports ?? { plain: 0, tls: 0 }
   }
 
   async call<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<Methods[M]['result']> {
@@ -130,7 +138,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       )
       this.connection = connection
       this.helperInfo = await connection.call('helper.info', {})
-      this.port = await this.listen(connection)
+      this.ports = await this.listen(connection)
     } catch (error) {
       this.connection?.end('start failed')
       await this.shutDown()
@@ -140,21 +148,24 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     }
     if (!this.step('connected')) return
     this.upSince = Date.now()
-    this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp_port: this.port }, 'helper is up')
+    this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp: this.ports }, 'helper is up')
     this.watch(this.connection)
     this.emit('up')
   }
 
-  private async listen(connection: Connection): Promise<number> {
-    const { ports, ...options } = this.rtsp
-    const candidates = this.port === undefined ? ports : [this.port]
-    for (const [index, port] of candidates.entries()) {
+  private async listen(connection: Connection): Promise<RtspPorts> {
+    const { ports, certificate, ...options } = this.rtsp
+    const candidates = this.ports === undefined ? ports : [this.ports]
+    const { certFile: certificate_file, keyFile: key_file } = certificate()
+    for (const [index, { plain, tls }] of candidates.entries()) {
       try {
-        return (await connection.call('rtsp.start', { ...options, port })).port
+        const listening = { ...options, port: plain, tls_port: tls, certificate_file, key_file }
+        const { port, tls_port } = await connection.call('rtsp.start', listening)
+        return { plain: port, tls: tls_port }
       } catch (error) {
         const errno = error instanceof HelperError ? error.data.errno : undefined
         if (errno === 'EACCES' && index < candidates.length - 1) continue
-        throw new Error(`cannot listen on ${options.address}:${port} (rtsp): ${errorText(error)}`)
+        throw new Error(`cannot listen on ${options.address}:${plain} (rtsp) and ${tls} (rtsps): ${errorText(error)}`)
       }
     }
     throw new Error('no RTSP port to listen on')
