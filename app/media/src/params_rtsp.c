@@ -38,13 +38,13 @@ static GArray *cameras(CamParams *params, const char *name)
     return ids;
 }
 
+/* An account from before the SHA-256 secret has none until its next login. */
 static CamRtspUser *read_user(CamParams *params)
 {
-    CamRtspUser *user;
+    const char *sha256 =
+        cam_params_given(params, "ha1_sha256") ? hex(params, "ha1_sha256", 64) : NULL;
+    CamRtspUser *user = cam_rtsp_user_new(hex(params, "ha1_md5", 32), sha256);
 
-    if (cam_params_has(params, "ha1"))
-        return cam_rtsp_user_new(hex(params, "ha1", 32), NULL);
-    user = cam_rtsp_user_new(hex(params, "ha1_md5", 32), hex(params, "ha1_sha256", 64));
     user->cameras = cameras(params, "cameras");
     return user;
 }
@@ -52,9 +52,7 @@ static CamRtspUser *read_user(CamParams *params)
 static void add_user(CamParams *params, const char *element, JsonNode *node, GHashTable *users)
 {
     static const char *const names[] = {"name", "ha1_md5", "ha1_sha256", "cameras", NULL};
-    static const char *const old_names[] = {"name", "ha1", NULL};
     g_autofree char *prefix = g_strconcat(params->prefix, element, ".", NULL);
-    JsonObject *object;
     CamParams inner;
     const char *name;
 
@@ -62,9 +60,7 @@ static void add_user(CamParams *params, const char *element, JsonNode *node, GHa
         cam_params_fault(params, element, "must be an object");
         return;
     }
-    object = json_node_get_object(node);
-    inner = cam_params_open(
-        object, prefix, json_object_has_member(object, "ha1") ? old_names : names, params->fault);
+    inner = cam_params_open(json_node_get_object(node), prefix, names, params->fault);
     name = cam_params_string(&inner, "name", NAME_MAX_BYTES);
     if (g_hash_table_contains(users, name))
         cam_params_fault(&inner, "name", "must be unique");

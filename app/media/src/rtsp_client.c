@@ -91,6 +91,14 @@ static void close_entry(CamRtspEntry *entry, guint delay_ms)
 static void entry_free(CamRtspEntry *entry)
 {
     drop_closing(entry);
+    /* A TLS handshake that nobody finishes holds on to its connection, whose socket stays open
+     * then.
+     */
+    if (entry->socket) {
+        g_socket_shutdown(entry->socket, TRUE, TRUE, NULL);
+        g_socket_close(entry->socket, NULL);
+    }
+    g_clear_object(&entry->socket);
     g_weak_ref_clear(&entry->media);
     g_clear_pointer(&entry->context, g_main_context_unref);
     g_free(entry->address);
@@ -223,6 +231,7 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
 
     entry->client = client;
     entry->address = g_strdup(gst_rtsp_connection_get_ip(connection));
+    g_set_object(&entry->socket, gst_rtsp_connection_get_read_socket(connection));
     entry->connected_at = cam_now();
     entry->camera = -1;
     g_weak_ref_init(&entry->media, NULL);

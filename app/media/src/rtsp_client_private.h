@@ -9,7 +9,8 @@ typedef struct {
     char *address, *user, *nonce;
     gboolean refused, authenticated, played;
     guint login_timer; /* 0: has fired */
-    GSource *closing;  /* closes it soon, or NULL */
+    GSocket *socket;
+    GSource *closing; /* closes it soon, or NULL */
     GstClockTime connected_at;
     GWeakRef media;
     int camera;
