@@ -41,10 +41,14 @@ static GArray *cameras(CamParams *params, const char *name)
 /* An account from before the SHA-256 secret has none until its next login. */
 static CamRtspUser *read_user(CamParams *params)
 {
-    const char *sha256 =
-        cam_params_given(params, "ha1_sha256") ? hex(params, "ha1_sha256", 64) : NULL;
-    CamRtspUser *user = cam_rtsp_user_new(hex(params, "ha1_md5", 32), sha256);
+    const char *sha256 = NULL;
+    CamRtspUser *user;
 
+    if (cam_params_has(params, "ha1"))
+        return cam_rtsp_user_new(hex(params, "ha1", 32), NULL);
+    if (cam_params_given(params, "ha1_sha256"))
+        sha256 = hex(params, "ha1_sha256", 64);
+    user = cam_rtsp_user_new(hex(params, "ha1_md5", 32), sha256);
     user->cameras = cameras(params, "cameras");
     return user;
 }
@@ -52,7 +56,9 @@ static CamRtspUser *read_user(CamParams *params)
 static void add_user(CamParams *params, const char *element, JsonNode *node, GHashTable *users)
 {
     static const char *const names[] = {"name", "ha1_md5", "ha1_sha256", "cameras", NULL};
+    static const char *const old_names[] = {"name", "ha1", NULL};
     g_autofree char *prefix = g_strconcat(params->prefix, element, ".", NULL);
+    JsonObject *object;
     CamParams inner;
     const char *name;
 
@@ -60,7 +66,9 @@ static void add_user(CamParams *params, const char *element, JsonNode *node, GHa
         cam_params_fault(params, element, "must be an object");
         return;
     }
-    inner = cam_params_open(json_node_get_object(node), prefix, names, params->fault);
+    object = json_node_get_object(node);
+    inner = cam_params_open(
+        object, prefix, json_object_has_member(object, "ha1") ? old_names : names, params->fault);
     name = cam_params_string(&inner, "name", NAME_MAX_BYTES);
     if (g_hash_table_contains(users, name))
         cam_params_fault(&inner, "name", "must be unique");

@@ -181,7 +181,9 @@ static void test_users(void)
     /* Not a mixture. */
     check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1\": \"" MD5 "\", \"cameras\": []}]}",
           "users[0].cameras");
-    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1_md5\": \"" MD5 "\"}]}",
+    check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1_md5\": \"" MD5 "\"}]}", "");
+    check(read_users,
+          "{\"users\": [{\"name\": \"a\", \"ha1_md5\": \"" MD5 "\", \"ha1_sha256\": 1}]}",
           "users[0].ha1_sha256");
     check(read_users, "{\"users\": [{\"name\": \"a\", \"ha1_sha256\": \"" MD5 MD5 "\"}]}",
           "users[0].ha1_md5");
