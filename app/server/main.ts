@@ -1,7 +1,7 @@
 /** The program: options in, one ready line out, signals to a clean stop. */
 import { dirname } from 'node:path'
 import { helpText, type Options, parseOptions } from './cli.ts'
-import { ApiError, StartupError } from './errors.ts'
+import { ApiError, errorText, StartupError } from './errors.ts'
 import { createLogger } from './log.ts'
 import { CameraServer } from './server.ts'
 import { VERSION } from './version.ts'
@@ -33,6 +33,8 @@ async function serve(options: Options): Promise<void> {
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  // A fault in one request must not take the recordings of all cameras with it.
+  process.on('unhandledRejection', (reason) => log.error({ component: 'main', error: errorText(reason) }, 'unhandled rejection'))
   const ports = await server.start()
   process.stdout.write(`${JSON.stringify({ ready: true, ...ports })}\n`)
 }

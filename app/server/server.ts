@@ -81,7 +81,12 @@ export class CameraServer {
       new Auth(
         store,
         bus,
-        { keyFolder: data('keys'), adminPassword: this.adminPassword(), sessionLifetimeMs: options.sessionTimeout * 1000 },
+        {
+          keyFolder: data('keys'),
+          adminPassword: this.adminPassword(),
+          sessionLifetimeMs: options.sessionTimeout * 1000,
+          trustedOrigins: options.corsOrigins,
+        },
         childLogger(log, 'auth'),
       ),
     )

@@ -101,7 +101,9 @@ export class Accounts {
       lockout.succeed(username)
       bus.emit('lockout-changed')
     }
-    if (endsConnections(current, user)) this.endAll(username, by.username === username ? by.sessionId : undefined)
+    // The own session stays after a new password, but not with rights that it no longer has.
+    const own = by.username === username && !rightsChanged(current, user) ? by.sessionId : undefined
+    if (endsConnections(current, user)) this.endAll(username, own)
     bus.emit('users-changed')
     this.publish('user_changed', by, username, { changed: Object.keys(change) })
     if (password !== undefined) this.publish('password_changed', by, username)
@@ -176,10 +178,14 @@ export class Accounts {
 
 /** Whether what the account has opened must close. */
 function endsConnections(before: UserRecord, after: UserRecord): boolean {
+  return before.password_hash !== after.password_hash || rightsChanged(before, after)
+}
+
+function rightsChanged(before: UserRecord, after: UserRecord): boolean {
   return (
     before.role !== after.role ||
     (before.enabled && !after.enabled) ||
-    before.password_hash !== after.password_hash ||
+    (!before.must_change_password && after.must_change_password) ||
     before.protocols.some((protocol) => !after.protocols.includes(protocol)) ||
     JSON.stringify(before.cameras) !== JSON.stringify(after.cameras)
   )

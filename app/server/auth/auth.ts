@@ -30,6 +30,8 @@ export interface AuthOptions {
   /** The admin's password at first start; undefined: the factory password, to be changed. */
   readonly adminPassword: string | undefined
   readonly sessionLifetimeMs: number
+  /** Pages of these origins may use Basic and Digest credentials that a browser remembers. */
+  readonly trustedOrigins: readonly string[]
 }
 
 export interface LoginRequest {
@@ -74,7 +76,9 @@ export class Auth implements Component {
     const hasher = new PasswordHasher()
     const sealKey = loadOrCreateKey(`${keyFolder}/seal.key`, 32)
     const users = new Users(store, sealKey)
-    const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now)
+    const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now, (sessionId) => {
+      this.bus.emit('session-ended', { sessionId })
+    })
     const lockout = new Lockout(store, now)
     const gate = new PasswordGate(users, lockout, hasher, bus, now)
     const accounts = new Accounts({ users, sessions, gate, hasher, lockout, bus })
@@ -164,6 +168,7 @@ export class Auth implements Component {
     const { authorization, token } = source
     const bearer = authorization ? parseBearer(authorization) : null
     if (bearer) return this.byToken(bearer, 'bearer')
+    if (authorization && !SAFE_METHODS.has(source.method)) this.refuseForeignPage(source)
     if (/^digest\s/i.test(authorization)) return this.byDigest(source)
     if (authorization) return this.byBasic(source)
     if (token) return this.byToken(token, 'query')
@@ -173,6 +178,12 @@ export class Auth implements Component {
       throw new PermissionDenied('a session cookie is only accepted from the same origin')
     }
     return this.byToken(cookie, 'cookie')
+  }
+
+  /** A browser adds remembered Basic and Digest credentials to what any page sends; only pages of ours and configured ones may. */
+  refuseForeignPage({ origin, host }: CredentialSource): void {
+    if (origin === '' || sameOrigin(origin, host) || this.options.trustedOrigins.includes(origin)) return
+    throw new PermissionDenied('these credentials are not accepted from a page of another origin')
   }
 
   /** The owner of a token. */
@@ -250,7 +261,7 @@ export class Auth implements Component {
       throw new ApiError('OTP_REQUIRED', 'This account logs in with a code; use a token instead', user.username)
     }
     const { username, role, must_change_password: mustChangePassword, cameras } = user
-    this.parts.lockout.succeed(username)
+    // The count of failures is not reset: somebody who polls would cover for somebody who guesses.
     return { username, role, via, mustChangePassword, cameras }
   }
 

@@ -43,7 +43,7 @@ export class Lockout {
   private readonly entries = new Map<string, LockoutEntry>()
 
   constructor(
-    store: Store,
+    private readonly store: Store,
     private readonly now: () => number,
     private readonly maxEntries = MAX_ENTRIES,
   ) {
@@ -125,7 +125,10 @@ export class Lockout {
 
   private makeRoom(): void {
     if (this.entries.size < this.maxEntries) return
-    for (const [key, entry] of this.entries) if (!this.counts(entry)) this.forget(key)
+    // In one commit: each of its own would stop everything for seconds.
+    this.store.transaction(() => {
+      for (const [key, entry] of this.entries) if (!this.counts(entry)) this.forget(key)
+    })
     if (this.entries.size < this.maxEntries) return
     for (const [key, entry] of this.entries) {
       if (this.left(entry) > 0) continue

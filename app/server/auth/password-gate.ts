@@ -17,7 +17,7 @@ const REMEMBER_MAX = 1000
 export class PasswordGate {
   private readonly key = randomBytes(32)
   /** Digests of pairs that were right a short while ago, oldest first. */
-  private readonly verified = new Map<string, { username: string; until: number }>()
+  private readonly verified = new Map<string, { username: string; hash: string; until: number }>()
   /** Requests with the same pair wait for one bcrypt round. */
   private readonly running = new Map<string, Promise<UserRecord>>()
 
@@ -33,7 +33,9 @@ export class PasswordGate {
   async check(username: string, password: string, address: string): Promise<UserRecord> {
     this.lockout.check(username, address)
     const user = this.users.get(username)
-    const right = await this.hasher.verify(password, user?.password_hash ?? NOBODYS_HASH)
+    const right = await this.hasher.verify(password, user?.password_hash ?? NOBODYS_HASH, () =>
+      this.lockout.check(username, address),
+    )
     // Guesses that ran beside this one may have locked the account meanwhile.
     this.lockout.check(username, address)
     const current = this.users.get(username)
@@ -48,13 +50,13 @@ export class PasswordGate {
     const key = createHmac('sha256', this.key).update(`${username}\0${password}`).digest('base64')
     const known = this.verified.get(key)
     const user = known && known.until > this.now() ? this.users.get(known.username) : undefined
-    if (user) return user
+    if (user?.enabled && user.password_hash === known?.hash) return user
     this.verified.delete(key)
     const waiting = `${key}${address}`
     const running = this.running.get(waiting)
     if (running) return running
     const check = this.check(username, password, address).then((found) => {
-      this.remember(key, found.username)
+      this.remember(key, found)
       return found
     })
     this.running.set(waiting, check)
@@ -86,9 +88,9 @@ export class PasswordGate {
     for (const [key, entry] of this.verified) if (entry.username === username) this.verified.delete(key)
   }
 
-  private remember(key: string, username: string): void {
+  private remember(key: string, { username, password_hash: hash }: UserRecord): void {
     const oldest = this.verified.size >= REMEMBER_MAX ? this.verified.keys().next() : undefined
     if (oldest && !oldest.done) this.verified.delete(oldest.value)
-    this.verified.set(key, { username, until: this.now() + REMEMBER_MS })
+    this.verified.set(key, { username, hash, until: this.now() + REMEMBER_MS })
   }
 }

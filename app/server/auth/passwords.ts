@@ -35,8 +35,12 @@ export class PasswordHasher {
     return this.run(() => hash(password, this.rounds))
   }
 
-  verify(password: string, hashed: string): Promise<boolean> {
-    return this.run(() => verify(password, hashed))
+  /** `recheck` runs when the round's turn has come, and may throw: what was worth it before the wait need not be after. */
+  verify(password: string, hashed: string, recheck?: () => void): Promise<boolean> {
+    return this.run(() => {
+      recheck?.()
+      return verify(password, hashed)
+    })
   }
 
   private async run<T>(work: () => Promise<T>): Promise<T> {

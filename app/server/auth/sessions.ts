@@ -25,6 +25,8 @@ export class Sessions {
     store: Store,
     private readonly key: Uint8Array,
     private readonly now: () => number,
+    /** Told of sessions that ended without anybody asking. */
+    private readonly onPruned: (id: string) => void,
   ) {
     this.table = store.table('sessions')
   }
@@ -98,7 +100,9 @@ export class Sessions {
     const own = all.filter((s) => s.username === username).sort((a, b) => b.created_at - a.created_at)
     const surplus = new Set(own.slice(MAX_SESSIONS_PER_USER - 1))
     for (const session of all) {
-      if (session.expires_at <= this.now() || surplus.has(session)) this.end(session.id)
+      if (session.expires_at > this.now() && !surplus.has(session)) continue
+      this.end(session.id)
+      this.onPruned(session.id)
     }
   }
 

@@ -105,7 +105,8 @@ export class Users {
   /** Takes the sealed secrets away with the last grant. */
   update(user: UserRecord, change: Partial<Omit<UserRecord, 'username' | 'created_at'>>): UserRecord {
     const next = { ...user, ...change, updated_at: new Date().toISOString() }
-    return this.put(next.protocols.length === 0 ? { ...next, sealed_ha1: null } : next)
+    const closed = next.protocols.length === 0 || next.must_change_password
+    return this.put(closed ? { ...next, sealed_ha1: null } : next)
   }
 
   setPassword(user: UserRecord, { password, hash, mustChange }: NewPassword): UserRecord {

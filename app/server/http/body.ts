@@ -6,25 +6,32 @@ export interface BodyLimits {
   readonly bytes: number
   /** From the head of the request to the last byte. */
   readonly deadlineMs: number
-  /** Bodies that may be on their way at the same time. */
+  /** Bodies that may be on their way at the same time, over all clients and of one. */
   readonly atOnce: number
+  readonly perClient: number
 }
 
 /** Counts the bodies on their way, over all listeners. */
 export class BodyGate {
   #open = 0
+  readonly #clients = new Map<string, number>()
 
   constructor(readonly limits: BodyLimits) {}
 
-  enter(): void {
-    if (this.#open >= this.limits.atOnce) {
+  enter(client: string): void {
+    const own = this.#clients.get(client) ?? 0
+    if (this.#open >= this.limits.atOnce || own >= this.limits.perClient) {
       throw new ApiError('SERVICE_UNAVAILABLE', 'Too many requests are being received', 'body', { 'Retry-After': '1' })
     }
     this.#open++
+    this.#clients.set(client, own + 1)
   }
 
-  leave(): void {
+  leave(client: string): void {
     this.#open--
+    const left = (this.#clients.get(client) ?? 1) - 1
+    if (left > 0) this.#clients.set(client, left)
+    else this.#clients.delete(client)
   }
 }
 
@@ -44,8 +51,13 @@ export class BodyCollector {
   readonly #timer: NodeJS.Timeout
   readonly #gate: BodyGate
 
-  constructor(res: HttpResponse, gate: BodyGate) {
-    gate.enter()
+  constructor(
+    res: HttpResponse,
+    gate: BodyGate,
+    /** Whose share of the gate it takes. */
+    readonly client: string,
+  ) {
+    gate.enter(client)
     this.#gate = gate
     this.#timer = setTimeout(() => {
       this.#settle(new ApiError('INVALID_REQUEST', 'The body took too long', 'body'))
@@ -82,7 +94,7 @@ export class BodyCollector {
     this.#outcome = outcome
     this.#chunks = []
     clearTimeout(this.#timer)
-    this.#gate.leave()
+    this.#gate.leave(this.client)
     this.#deliver()
   }
 

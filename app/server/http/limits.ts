@@ -6,6 +6,8 @@ export interface HttpLimits {
   readonly bodyDeadlineMs: number
   /** Bodies on their way at the same time, over all clients. */
   readonly bodiesAtOnce: number
+  /** The same of one client, so that nobody takes them all. */
+  readonly bodiesPerClient: number
   /** Nesting of a JSON body. */
   readonly jsonDepth: number
   /** Answers longer than this are compressed for clients that accept it. */
@@ -16,6 +18,7 @@ export interface HttpLimits {
   readonly stopMs: number
   /** WebSocket connections at the same time. */
   readonly sockets: number
+  readonly socketsPerClient: number
   readonly socketMessageBytes: number
   /** Bytes that a slow WebSocket client may be behind before it is dropped. */
   readonly socketBackpressureBytes: number
@@ -26,12 +29,14 @@ export interface HttpLimits {
 export const DEFAULT_LIMITS: HttpLimits = {
   jsonBodyBytes: 64 * 1024,
   bodyDeadlineMs: 30_000,
-  bodiesAtOnce: 128,
+  bodiesAtOnce: 256,
+  bodiesPerClient: 32,
   jsonDepth: 32,
   compressAbove: 4096,
   stallMs: 60_000,
   stopMs: 2000,
   sockets: 200,
+  socketsPerClient: 40,
   socketMessageBytes: 64 * 1024,
   socketBackpressureBytes: 1024 * 1024,
   socketIdleSeconds: 60,

@@ -83,8 +83,13 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#router = new Router(options.routes)
-    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce } = options.limits
-    this.#gate = new BodyGate({ bytes: jsonBodyBytes, deadlineMs: bodyDeadlineMs, atOnce: bodiesAtOnce })
+    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce, bodiesPerClient } = options.limits
+    this.#gate = new BodyGate({
+      bytes: jsonBodyBytes,
+      deadlineMs: bodyDeadlineMs,
+      atOnce: bodiesAtOnce,
+      perClient: bodiesPerClient,
+    })
   }
 
   /** Requests without a complete answer. */
@@ -139,6 +144,8 @@ export class Pipeline {
       authorise(route, caller)
       return this.#receive(this.#newRequest(exchange, req, match, route, query), caller)
     }
+    // Handled below; but should the body be refused before, nobody would, and that ends the process.
+    caller.catch(() => undefined)
     // The body comes in meanwhile: there is no telling it to wait.
     const request = this.#newRequest(exchange, req, match, route, query)
     return caller.then((known) => {
@@ -223,7 +230,7 @@ export class Pipeline {
 
   #collect(exchange: Exchange): BodyCollector | null {
     if (!exchange.unreadBody && exchange.bodyLength === 0) return null
-    const body = new BodyCollector(exchange.res, this.#gate)
+    const body = new BodyCollector(exchange.res, this.#gate, exchange.client.key)
     exchange.onEnd(() => body.cancel())
     return body
   }

@@ -37,6 +37,7 @@ export interface WebSocketBehaviour<D> {
 interface UserData {
   readonly data: unknown
   readonly address: string
+  readonly client: string
   peer: UwsPeer | null
 }
 
@@ -45,8 +46,9 @@ export type UpgradeGuard = (exchange: Exchange) => boolean
 
 export class WebSockets {
   readonly #peers = new Set<UwsPeer>()
-  /** Connections and upgrades under way. */
   #count = 0
+  /** Connections by client, so that nobody takes them all. */
+  readonly #clients = new Map<string, number>()
 
   constructor(
     readonly behaviour: WebSocketBehaviour<unknown>,
@@ -88,10 +90,16 @@ export class WebSockets {
     const accept = (data: unknown) => {
       if (exchange.gone) return
       exchange.done = true
-      this.#count++
+      this.#counted(exchange.client.key, 1)
       // Not within `cork`: when the upgraded socket happens to keep its address, uWS takes it for a finished HTTP answer afterwards and
       // closes it.
-      res.upgrade<UserData>({ data, address: exchange.client.text, peer: null }, key, protocol, extensions, context)
+      res.upgrade<UserData>(
+        { data, address: exchange.client.text, client: exchange.client.key, peer: null },
+        key,
+        protocol,
+        extensions,
+        context,
+      )
     }
     const refuse = (error: unknown) => {
       if (!(error instanceof ApiError)) this.log.error({ err: error }, 'upgrade failed')
@@ -99,8 +107,10 @@ export class WebSockets {
     }
     try {
       if (this.guard(exchange)) return
-      if (this.#count >= this.limits.sockets)
+      const own = this.#clients.get(exchange.client.key) ?? 0
+      if (this.#count >= this.limits.sockets || own >= this.limits.socketsPerClient) {
         throw new ApiError('SERVICE_UNAVAILABLE', 'Too many connections', `limit ${this.limits.sockets}`)
+      }
       const token = parseQuery(exchange.rawQuery).get('token') ?? ''
       const data = this.behaviour.onUpgrade(exchange.credentials(token))
       if (data instanceof Promise) void data.then(accept).catch(refuse)
@@ -109,6 +119,13 @@ export class WebSockets {
       refuse(error)
     }
     if (!exchange.done) exchange.detach()
+  }
+
+  #counted(client: string, change: 1 | -1): void {
+    this.#count += change
+    const own = (this.#clients.get(client) ?? 0) + change
+    if (own > 0) this.#clients.set(client, own)
+    else this.#clients.delete(client)
   }
 
   #open(ws: WebSocket<UserData>): void {
@@ -127,8 +144,8 @@ export class WebSockets {
   }
 
   #close(ws: WebSocket<UserData>, code: number, message: ArrayBuffer): void {
-    this.#count--
-    const { peer } = ws.getUserData()
+    const { peer, client } = ws.getUserData()
+    this.#counted(client, -1)
     if (peer === null) return
     peer.open = false
     this.#peers.delete(peer)

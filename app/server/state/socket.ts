@@ -37,6 +37,7 @@ const Commands = {
 export interface SocketAuth {
   authenticate(source: CredentialSource): Caller | null | Promise<Caller | null>
   byBearer(token: string): Promise<Caller>
+  refuseForeignPage(source: CredentialSource): void
 }
 
 class Client {
@@ -107,6 +108,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
     if (caller?.via === 'cookie' && !sameOrigin(source.origin, source.host)) {
       throw new PermissionDenied('a session cookie is only accepted from the same origin')
     }
+    if (caller?.via === 'basic' || caller?.via === 'digest') this.auth.refuseForeignPage(source)
     if (caller) checkCaller(caller)
     return new Client(caller)
   }

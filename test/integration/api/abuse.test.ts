@@ -93,6 +93,30 @@ t.test('bodies that come slowly do not hold the server', { timeout: 60_000 }, as
   t.equal((await api.get('/api/status')).status, 200)
 })
 
+t.test('bodies that are never sent block nobody else, nor does a refused login end the server', async (t) => {
+  const server = await startServer(t)
+  const api = await login(server)
+  const head = 'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{'
+  const from = (address: string) => {
+    const socket = connect({ port: server.ports.http, host: '127.0.0.1', localAddress: address })
+    socket.on('error', () => undefined)
+    socket.write(head)
+    return socket
+  }
+  const sockets = Array.from({ length: 60 }, () => from('127.0.0.9'))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const refusals = sockets.map((socket) => once(socket, 'data') as Promise<[Buffer]>)
+  t.match(String(await Promise.any(refusals)), /503/, 'one address gets its share and no more')
+  const garbage = connect({ port: server.ports.http, host: '127.0.0.1', localAddress: '127.0.0.9' })
+  const body = 'POST /api/camera/stop HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a.b.c\r\nContent-Length: 2\r\n\r\n{}'
+  garbage.write(body)
+  t.match(String(await once(garbage, 'data')), / (401|503) /)
+  garbage.destroy()
+  t.match(await api.put('/api/camera/settings', { brightness: 51 }), { status: 200 }, 'another address is served')
+})
+
 t.test('no filename leads outside the storage', async (t) => {
   const server = await startServer(t, { args: ['--rate-limits', 'off', '--camera', 'test:160x120@10'] })
   const api = await login(server)

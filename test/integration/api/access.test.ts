@@ -55,6 +55,15 @@ t.test('credentials: none, wrong, and each accepted form; logout ends the token'
   t.match(await api.get('/api/status'), { status: 401 })
 })
 
+t.test('credentials that a browser remembers do not work for foreign pages', async (t) => {
+  const server = await startServer(t, { args: ['--cors-origin', 'https://friend.example'] })
+  const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`
+  const stop = (origin: string) => call(`${server.base}/api/camera/stop`, 'POST', { authorization, origin }, {})
+  t.match(await stop('https://evil.example'), { status: 403, body: { error: { code: 'PERMISSION_DENIED' } } })
+  t.match(await stop('https://friend.example'), { status: 200 })
+  t.match(await stop(server.base), { status: 200 })
+})
+
 t.test('no secret reaches the log', async (t) => {
   const server = await startServer(t, { args: ['--log-level', 'trace'] })
   const api = await login(server)
