@@ -1,5 +1,6 @@
 /** Options: defaults, then the configuration file, then `CAMERA_*` variables, then the command line. */
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type CameraSpec, parseCameraSpec } from './cameras/index.ts'
@@ -132,13 +133,25 @@ function fromEnvironment(env: NodeJS.ProcessEnv): Values {
   return values
 }
 
-function fromFile(file: string): Values {
-  let parsed: unknown
+function readText(file: string): string {
   try {
-    parsed = JSON.parse(readFileSync(file, 'utf8'))
+    return readFileSync(file, 'utf8')
   } catch (error) {
     throw new StartupError(`${file}: ${errorText(error)}`)
   }
+}
+
+/** The parser's own message would quote the file, which may be a secret that was named by mistake. */
+function parseJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new StartupError(`${file}: is not valid JSON`)
+  }
+}
+
+function fromFile(file: string): Values {
+  const parsed = parseJson(file, readText(file))
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw new StartupError(`${file}: must hold a JSON object`)
   const values: Values = {}
@@ -174,7 +187,7 @@ function interpret(values: Values): Options {
     return value
   }
   const bind = text('bind') ?? ''
-  if (!/^[0-9a-fA-F.:]+$/.test(bind)) throw new StartupError(`--bind: "${bind}" is no IP address`)
+  if (!isIP(bind)) throw new StartupError(`--bind: "${bind}" is no IP address`)
   return {
     dataDir: resolve(text('data-dir') ?? ''),
     httpPort: integer('http-port', 0, 65_535),

@@ -87,9 +87,13 @@ t.test('bodies that come slowly do not hold the server', { timeout: 60_000 }, as
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
   })
-  const closed = Promise.all(sockets.map((socket) => once(socket.resume(), 'close')))
+  const answers: string[] = []
+  for (const socket of sockets) socket.on('data', (chunk) => answers.push(String(chunk)))
+  const closed = Promise.all(sockets.map((socket) => once(socket, 'close')))
   t.equal((await api.get('/api/status')).status, 200, 'others are served meanwhile')
   await closed
+  t.equal(answers.filter((answer) => / 400 [\s\S]*The body took too long/.test(answer)).length, 32, 'the share of one address')
+  t.equal(answers.filter((answer) => / 503 /.test(answer)).length, 18, 'the rest')
   t.equal((await api.get('/api/status')).status, 200)
 })
 
