@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { type Api, login, until } from '../../support/api.ts'
 import { helperPid } from '../../support/process.ts'
@@ -19,6 +19,20 @@ async function recordedSeconds(api: Api, seconds: number): Promise<void> {
     ({ body }) => Number(body.duration) >= seconds,
     `${seconds} s of recording`,
   )
+}
+
+/** A state socket that has been greeted, and what it was sent. */
+async function openSocket(t: Test, server: TestServer, { token }: Api) {
+  const socket = new WebSocket(`ws://127.0.0.1:${server.ports.http}/api/v1?token=${token}`)
+  t.teardown(() => socket.terminate())
+  const messages: string[] = []
+  socket.on('message', (data) => messages.push(String(data)))
+  await until(
+    () => messages.length,
+    (count) => count > 0,
+    'the greeting',
+  )
+  return { socket, messages }
 }
 
 t.test('recordings of two cameras that start at once under one name do not touch each other', async (t) => {
@@ -99,15 +113,7 @@ t.test('/stream1 is the active camera, in whatever order the cameras come back',
 t.test('one message may change the mode and record', async (t) => {
   const server = await startServer(t)
   const api = await login(server)
-  const socket = new WebSocket(`ws://127.0.0.1:${server.ports.http}/api/v1?token=${api.token}`)
-  t.teardown(() => socket.terminate())
-  const messages: string[] = []
-  socket.on('message', (data) => messages.push(String(data)))
-  await until(
-    () => messages.length,
-    (count) => count > 0,
-    'the greeting',
-  )
+  const { socket, messages } = await openSocket(t, server, api)
   socket.send(JSON.stringify({ resolution: '640x480', fps: 15, record: true, snap: true }))
   await until(
     () => messages,
@@ -203,15 +209,7 @@ t.test('tags mark the running recording', async (t) => {
 t.test('what the user has set for recordings holds for those that do not say otherwise', async (t) => {
   const server = await startServer(t)
   const api = await login(server)
-  const socket = new WebSocket(`ws://127.0.0.1:${server.ports.http}/api/v1?token=${api.token}`)
-  t.teardown(() => socket.terminate())
-  const messages: string[] = []
-  socket.on('message', (data) => messages.push(String(data)))
-  await until(
-    () => messages.length,
-    (count) => count > 0,
-    'the greeting',
-  )
+  const { socket, messages } = await openSocket(t, server, api)
   const settings = { resolution: '640x360', fps: 15, bitrate: 1_000_000, audio: false, format: 'mp4' }
   socket.send(JSON.stringify({ videoRecordingSettings: settings }))
   await until(

@@ -116,6 +116,16 @@ t.test('the last enabled admin stays', async (t) => {
   t.match(await admin.get('/api/status'), { status: 401 })
 })
 
+t.test('an admin who takes his own rights away has no socket left that has them', async (t) => {
+  const server = await startServer(t)
+  const admin = await login(server)
+  await create(admin, 'second', { role: 'admin' })
+  const { closed } = await socket(t, server, { authorization: `Bearer ${admin.token}` })
+  t.match(await admin.put('/api/users/admin', { role: 'viewer' }), { status: 200 })
+  t.equal(await closed, 1008)
+  t.match(await admin.get('/api/status'), { status: 401 })
+})
+
 t.test('what takes a right away ends sessions and sockets of every kind at once', async (t) => {
   const server = await startServer(t)
   const admin = await login(server)

@@ -8,6 +8,16 @@ import { ADMIN, basic, HERE, open, PASSWORD, source } from './harness.ts'
 const md5 = (text: string) => createHash('md5').update(text).digest('hex')
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
+t.test('a session that is pruned at a login is told to whoever holds it open', async (t) => {
+  const { bus, clock, login, caller } = await open(t)
+  const ended: string[] = []
+  bus.on('session-ended', ({ sessionId }) => ended.push(sessionId))
+  const { sessionId } = await caller(source({ token: (await login()).token }))
+  clock.now += 3_600_001
+  await login()
+  t.same(ended, [sessionId])
+})
+
 t.test('the factory account must change its password; then RTSP knows it', async (t) => {
   const { auth, login, caller } = await open(t, { adminPassword: undefined })
   const { user, token } = await login('admin')

@@ -26,6 +26,16 @@ t.test('an account locks after five failures from anywhere, a right password inc
   t.ok(await login())
 })
 
+t.test('somebody who polls with the right password does not cover for somebody who guesses', async (t) => {
+  const { auth, login } = await open(t)
+  for (let i = 0; i < MAX_FAILURES; i++) {
+    t.match(await auth.authenticate(basic('admin', PASSWORD)), { username: 'admin' })
+    const guess = auth.login({ username: 'admin', password: 'wrong' }, `203.0.113.${i}`, false)
+    await t.rejects(guess, { code: 'INVALID_CREDENTIALS' })
+  }
+  await t.rejects(login(), { code: 'ACCOUNT_LOCKED' })
+})
+
 t.test('an account that does not exist answers and locks the same way', async (t) => {
   const { auth } = await open(t)
   const work: number[] = []
