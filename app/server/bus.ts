@@ -31,6 +31,10 @@ interface BusEvents {
   'user-changed': [{ username: string; keep?: string }]
   /** An account or an address was locked or unlocked: the helper's list must follow. */
   'lockout-changed': []
+  /** The wall clock jumped, by so much more than time went by. `synchronised`: it may be believed now. */
+  'clock-stepped': [{ delta_ms: number; synchronised: boolean }]
+  /** From now on the wall clock may be believed; a step that came with it has been told before. */
+  'clock-synchronised': []
 }
 
 export class Bus extends EventEmitter<BusEvents> {

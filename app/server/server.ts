@@ -13,13 +13,13 @@ import { DeviceStorage } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
-import { lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
+import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
 import { Catalogue, Recorder, Tags } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
-import { VERSION } from './version.ts'
+import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
 
 const OLD_HELPER_PATIENCE_MS = 4000
@@ -75,6 +75,7 @@ export class CameraServer {
     await outlive(helperPid, OLD_HELPER_PATIENCE_MS)
 
     const bus = new Bus()
+    const clock = await this.begin(new Clock(bus, childLogger(log, 'clock'), { builtAt: Date.parse(BUILD) }))
     const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
     const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
     const auth = await this.begin(
@@ -116,7 +117,17 @@ export class CameraServer {
     const catalogue = new Catalogue(store)
     const tags = new Tags(store, catalogue)
     const recorder = await this.begin(
-      new Recorder(cameras, media, catalogue, tags, storage, bus, childLogger(log, 'recording'), () => recordingDefaults(store)),
+      new Recorder(
+        cameras,
+        media,
+        catalogue,
+        tags,
+        storage,
+        bus,
+        childLogger(log, 'recording'),
+        () => recordingDefaults(store),
+        () => clock.now(),
+      ),
     )
     const snapshots = new Snapshots(cameras, storage, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))

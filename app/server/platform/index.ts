@@ -1,3 +1,4 @@
+export { Clock, type ClockOptions } from './clock.ts'
 export * from './files.ts'
 export * from './keys.ts'
 export * from './process.ts'
