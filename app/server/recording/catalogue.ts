@@ -1,30 +1,9 @@
 /**
- * The catalogue of recordings: one row a recording with the specification's columns, an index on (timestamp_start, timestamp_end) and one
- * on state. A row and its index entries change in one transaction.
+ * The catalogue of recordings: one row a recording with the specification's columns, an index on (timestamp_start, timestamp_end), one
+ * on state, and one on the paths of all parts. A row and its index entries change in one transaction.
  */
 import type { Store, Table } from '../store/index.ts'
-
-export type MediaState = 'defect' | 'recording' | 'ready'
-export const MEDIA_STATES: readonly MediaState[] = ['defect', 'recording', 'ready']
-
-/** Times in epoch milliseconds, `duration` in milliseconds, `size` in bytes. */
-export interface RecordingRow {
-  readonly id: number
-  readonly filename: string
-  readonly media_type: 'video' | 'timelapse' | 'slowmotion' | 'image' | 'backup'
-  readonly encoding: 'mp4' | 'avi' | 'jpg' | 'jpeg' | 'png'
-  readonly timestamp_start: number
-  readonly timestamp_end: number
-  readonly duration: number
-  readonly size: number
-  readonly resolution: string
-  readonly fps: number
-  readonly state: MediaState
-  readonly tag_markers: number
-  /** Device path of the file. */
-  readonly path: string
-  readonly camera: number
-}
+import { type MediaState, type NewRow, type RecordingRow, VIDEO_TYPES } from './row.ts'
 
 export interface ListQuery {
   readonly limit: number
@@ -38,20 +17,30 @@ export interface ListQuery {
 type TimeKey = [start: number, end: number, id: number]
 type StateKey = [state: MediaState, id: number]
 
+/** Grows with each change of what the indexes hold: they are then made anew from the rows. */
+const LAYOUT = 1
+const REBUILD_BATCH = 5000
+
 export class Catalogue {
   private readonly rows: Table<number, RecordingRow>
   private readonly byTime: Table<TimeKey, true>
   private readonly byState: Table<StateKey, true>
+  private readonly paths: Table<string, number>
 
   constructor(private readonly store: Store) {
     this.rows = store.table('recordings')
     this.byTime = store.table('recordings_by_time')
     this.byState = store.table('recordings_by_state')
+    this.paths = store.table('recordings_by_path')
+    const meta = store.table<string, number>('meta')
+    if (meta.get('recordings_layout') === LAYOUT) return
+    this.rebuild()
+    store.transaction(() => meta.put('recordings_layout', LAYOUT))
   }
 
-  create(row: Omit<RecordingRow, 'id'>): RecordingRow {
+  create(row: NewRow): RecordingRow {
     return this.store.transaction(() => {
-      const created = { id: this.store.nextId('recordings'), ...row }
+      const created = { ...row, id: this.store.nextId('recordings') }
       this.put(created)
       return created
     })
@@ -61,7 +50,13 @@ export class Catalogue {
     return this.rows.get(id)
   }
 
-  update(id: number, change: Partial<Omit<RecordingRow, 'id'>>): RecordingRow | undefined {
+  /** The recording that a file belongs to, whichever part it is. */
+  byPath(devicePath: string): RecordingRow | undefined {
+    const id = this.paths.get(devicePath)
+    return id === undefined ? undefined : this.rows.get(id)
+  }
+
+  update(id: number, change: Partial<NewRow>): RecordingRow | undefined {
     return this.store.transaction(() => {
       const row = this.rows.get(id)
       if (!row) return undefined
@@ -100,14 +95,41 @@ export class Catalogue {
     return [...keys].map(([, id]) => this.rows.get(id)).filter((row) => row !== undefined)
   }
 
+  /** Finished moving pictures without a tag, oldest first: what retention may take. */
+  *oldestUntagged(): Generator<RecordingRow> {
+    for (const [, , id] of this.byTime.keys()) {
+      const row = this.rows.get(id)
+      if (row && row.state !== 'recording' && row.tag_markers === 0 && VIDEO_TYPES.includes(row.media_type)) yield row
+    }
+  }
+
   private put(row: RecordingRow): void {
     this.rows.put(row.id, row)
+    this.addIndexes(row)
+  }
+
+  private addIndexes(row: RecordingRow): void {
     this.byTime.put([row.timestamp_start, row.timestamp_end, row.id], true)
     this.byState.put([row.state, row.id], true)
+    for (const { path } of row.parts) this.paths.put(path, row.id)
   }
 
   private removeIndexes(row: RecordingRow): void {
     this.byTime.remove([row.timestamp_start, row.timestamp_end, row.id])
     this.byState.remove([row.state, row.id])
+    for (const { path } of row.parts) this.paths.remove(path)
+  }
+
+  /** In batches: a crash in between begins anew. */
+  private rebuild(): void {
+    for (const table of [this.byTime, this.byState, this.paths]) table.clear()
+    for (let after = 0; ; ) {
+      const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
+      this.store.transaction(() => {
+        for (const { value } of batch) this.addIndexes(value)
+      })
+      after = batch.at(-1)?.key ?? 0
+      if (batch.length < REBUILD_BATCH) return
+    }
   }
 }

@@ -14,10 +14,11 @@ import { type DeviceStorage, dayFolder, freeName } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import { type CameraState, HelperError, type MediaSupervisor, type RecorderEnded } from '../media/index.ts'
 import { ensureFolder, syncFolder } from '../platform/index.ts'
-import type { Catalogue, ListQuery, RecordingRow } from './catalogue.ts'
+import type { Catalogue, ListQuery } from './catalogue.ts'
 import { judgeFile, type Verdict } from './finish.ts'
 import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
 import { planRecording, type RecordingDefaults, type RecordingPlan, type RecordingRequest } from './plan.ts'
+import type { NewRow, RecordingRow } from './row.ts'
 import type { NewTag, Tag, Tags } from './tags.ts'
 
 /** Free bytes that must remain beyond the estimate when a recording starts. */
@@ -362,6 +363,7 @@ export class Recorder implements Component {
       duration: verdict.durationMs,
       size: verdict.sizeBytes,
       timestamp_end: row.timestamp_start + verdict.durationMs,
+      parts: row.parts.map((part) => ({ ...part, duration: verdict.durationMs, size: verdict.sizeBytes })),
     }
     try {
       this.catalogue.update(row.id, change)
@@ -389,11 +391,13 @@ export class Recorder implements Component {
   }
 }
 
-function newRow(plan: RecordingPlan, start: Date, filename: string, path: string): Omit<RecordingRow, 'id'> {
+function newRow(plan: RecordingPlan, start: Date, filename: string, path: string): NewRow {
   return {
     filename,
     media_type: 'video',
     encoding: 'mp4',
+    video_codec: 'h264',
+    audio_codec: null,
     timestamp_start: start.getTime(),
     timestamp_end: start.getTime(),
     duration: 0,
@@ -403,7 +407,12 @@ function newRow(plan: RecordingPlan, start: Date, filename: string, path: string
     state: 'recording',
     tag_markers: 0,
     path,
+    parts: [{ filename, path, duration: 0, size: 0, sha256: null }],
     camera: plan.camera,
+    time_synced: true,
+    boot_id: '',
+    trigger: 'manual',
+    created_by: currentActor()?.username ?? null,
   }
 }
 

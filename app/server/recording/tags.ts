@@ -1,7 +1,8 @@
 /** Tags: marks on the timeline of a recording, each in a category. `tag_markers` of the row counts them. */
 import { InvalidRequest } from '../errors.ts'
 import type { Store, Table } from '../store/index.ts'
-import type { Catalogue, RecordingRow } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { RecordingRow } from './row.ts'
 
 export interface TagCategory {
   readonly id: number

@@ -13,6 +13,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, summary: 'users, sessions, settings, cameras and the recordings catalogue', run: () => {} },
   { version: 2, summary: 'users: enabled, cameras, two-factor login, a second sealed secret', run: extendUsers },
+  { version: 3, summary: 'recordings: parts, codecs, where their time comes from, who started them', run: extendRecordings },
 ]
 
 /** The SHA-256 secret cannot be made of the MD5 one: it follows with the user's next login. */
@@ -21,5 +22,24 @@ function extendUsers(store: Store): void {
   for (const { key, value } of [...users.range()]) {
     const sealed = typeof value.sealed_ha1 === 'string' ? { md5: value.sealed_ha1, sha256: null } : null
     users.put(key, { ...value, enabled: true, cameras: null, two_factor: null, sealed_ha1: sealed })
+  }
+}
+
+/** What was not known then gets a neutral value. The catalogue makes its indexes anew. */
+function extendRecordings(store: Store): void {
+  const recordings = store.table<number, Record<string, unknown>>('recordings')
+  for (const id of [...recordings.keys()]) {
+    const row = recordings.get(id)
+    const { filename, path, size, duration } = row ?? {}
+    recordings.put(id, {
+      ...row,
+      parts: [{ filename, path, duration, size, sha256: null }],
+      video_codec: 'h264',
+      audio_codec: null,
+      time_synced: true,
+      boot_id: '',
+      trigger: 'manual',
+      created_by: null,
+    })
   }
 }

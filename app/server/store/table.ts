@@ -20,6 +20,11 @@ export class Table<K extends Key, V> {
     this.db.removeSync(key)
   }
 
+  /** Removes all entries; in a transaction of its own. */
+  clear(): void {
+    this.db.clearSync()
+  }
+
   /** In key order; `options` bound it (`start`, `end`, `reverse`, `limit`, `offset`). */
   range(options: RangeOptions = {}): Iterable<{ key: K; value: V }> {
     return this.db.getRange(options)

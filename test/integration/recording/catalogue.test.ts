@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
-import { Catalogue, type RecordingRow } from '../../../app/server/recording/index.ts'
+import { Catalogue, type NewRow, type RecordingRow } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 
 async function openCatalogue(t: Test) {
@@ -13,9 +13,10 @@ async function openCatalogue(t: Test) {
   return new Catalogue(store)
 }
 
-function row(start: number, state: RecordingRow['state'] = 'ready'): Omit<RecordingRow, 'id'> {
+function row(start: number, state: RecordingRow['state'] = 'ready'): NewRow {
+  const [filename, path] = [`r${start}.mp4`, `/media/data/recordings/r${start}.mp4`]
   return {
-    filename: `r${start}.mp4`,
+    filename,
     media_type: 'video',
     encoding: 'mp4',
     timestamp_start: start,
@@ -26,8 +27,15 @@ function row(start: number, state: RecordingRow['state'] = 'ready'): Omit<Record
     fps: 30,
     state,
     tag_markers: 0,
-    path: `/media/data/recordings/r${start}.mp4`,
+    path,
+    parts: [{ filename, path, duration: 500, size: 1, sha256: null }],
     camera: 0,
+    video_codec: 'h264',
+    audio_codec: null,
+    time_synced: true,
+    boot_id: '',
+    trigger: 'manual',
+    created_by: null,
   }
 }
 
