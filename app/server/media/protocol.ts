@@ -76,9 +76,16 @@ export interface CameraStats {
   readonly streams: readonly StreamStats[]
 }
 
+export type RecordingMode = 'video' | 'timelapse' | 'slow_motion'
+
 export interface RecorderStats extends RecorderResult {
   readonly id: number
   readonly camera: number
+  readonly mode: RecordingMode
+  readonly paused: boolean
+  /** The running part, from 1 on. */
+  readonly part: number
+  readonly pre_roll_ms: number
   readonly frames_dropped: number
 }
 
@@ -109,6 +116,26 @@ export interface Encode extends Mode {
   readonly bitrate_kbps: number
 }
 
+/** What a recording is made of; PROTOCOL.md says which of them go together. */
+export interface RecorderStart {
+  readonly id: number
+  readonly camera: number
+  readonly path: string
+  readonly stream: string
+  readonly container?: 'mp4' | 'avi'
+  readonly video?: 'h264' | 'h265' | 'mjpeg'
+  readonly audio?: RecordedAudio | null
+  readonly encode?: Encode
+  readonly duration_ms?: number
+  readonly part_max_bytes?: number
+  readonly part_max_ms?: number
+  readonly pre_roll_ms?: number
+  readonly timelapse?: { readonly interval_ms: number; readonly playback_fps: number } | null
+  readonly slow_motion?: { readonly playback_fps: number } | null
+}
+
+export type RecordedAudio = 'aac' | 'mp3' | 'pcm'
+
 /** Who may come in over RTSP: HA1 (RFC 7616) with each hash in hex, and the cameras; null: all of them. */
 export interface RtspCredentials {
   readonly name: string
@@ -134,10 +161,13 @@ export interface Methods {
   'camera.remove': { params: { id: number }; result: Record<string, never> }
   'camera.select': { params: { id: number }; result: Record<string, never> }
   'snapshot.take': { params: { camera: number; quality: number }; result: SnapshotInfo }
-  'recorder.start': {
-    params: { id: number; camera: number; path: string; stream: string; encode?: Encode; duration_ms?: number }
-    result: Mode
+  'camera.set_buffer': {
+    params: { id: number; stream: string; bytes: number; audio?: RecordedAudio | null }
+    result: Record<string, never>
   }
+  'recorder.start': { params: RecorderStart; result: Mode & { pre_roll_ms: number } }
+  'recorder.pause': { params: { id: number }; result: { duration_ms: number } }
+  'recorder.resume': { params: { id: number }; result: Record<string, never> }
   'recorder.stop': { params: { id: number }; result: RecorderResult }
   'rtsp.start': {
     params: {
@@ -179,9 +209,17 @@ export interface RecorderEnded extends RecorderResult {
   readonly message: string | null
 }
 
+/** A part of a recording is closed and synced. */
+export interface RecorderPart extends RecorderResult {
+  readonly id: number
+  readonly index: number
+  readonly path: string
+}
+
 /** Every notification of the helper. */
 export interface Notifications {
   'camera.state': CameraState
+  'recorder.part': RecorderPart
   'recorder.ended': RecorderEnded
   'rtsp.auth_failed': { readonly user: string | null; readonly address: string }
   'rtsp.client': {
