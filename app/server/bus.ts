@@ -1,6 +1,7 @@
 /** The one event bus. Domains tell each other what happened; the WebSocket passes the same events on to its subscribers. */
 import { EventEmitter } from 'node:events'
 import { type Actor, currentActor } from './actor.ts'
+import type { Section, SectionValues } from './config/index.ts'
 
 export const EVENT_CATEGORIES = ['camera', 'recording', 'motion', 'alert', 'config', 'auth', 'job'] as const
 export type EventCategory = (typeof EVENT_CATEGORIES)[number]
@@ -14,6 +15,11 @@ export interface ServerEvent {
   /** Who caused it, for the audit log. */
   readonly actor?: Actor
 }
+
+/** A section of the configuration that has just come into force. */
+export type ConfigChanged = {
+  [S in Section]: { readonly section: S; readonly value: SectionValues[S]; readonly previous: SectionValues[S] }
+}[Section]
 
 interface BusEvents {
   /** Something that users may subscribe to. */
@@ -35,6 +41,8 @@ interface BusEvents {
   'clock-stepped': [{ delta_ms: number; synchronised: boolean }]
   /** From now on the wall clock may be believed; a step that came with it has been told before. */
   'clock-synchronised': []
+  /** Acts already, and is stored. */
+  'config-changed': [ConfigChanged]
 }
 
 export class Bus extends EventEmitter<BusEvents> {

@@ -8,6 +8,7 @@ import { Bus } from './bus.ts'
 import { Cameras } from './cameras/index.ts'
 import type { Options } from './cli.ts'
 import type { Component } from './component.ts'
+import { Configuration, type PartialSections } from './config/index.ts'
 import { errorText, StartupError } from './errors.ts'
 import { DeviceStorage } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
@@ -78,6 +79,7 @@ export class CameraServer {
     const clock = await this.begin(new Clock(bus, childLogger(log, 'clock'), { builtAt: Date.parse(BUILD) }))
     const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
     const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
+    const configuration = await this.begin(new Configuration(store, bus, childLogger(log, 'config'), givenSections(options)))
     const auth = await this.begin(
       new Auth(
         store,
@@ -161,7 +163,7 @@ export class CameraServer {
       version: VERSION,
       limits: { stopMs: HTTP_STOP_MS },
       cors: { origins: options.corsOrigins },
-      rateLimits: () => options.rateLimits,
+      rateLimits: () => configuration.get('security').rate_limits,
       trustedProxies: options.trustedProxies,
       redirectToHttps: options.httpsRedirect,
       hstsMaxAge: options.hstsMaxAge,
@@ -187,5 +189,22 @@ export class CameraServer {
     } catch (error) {
       throw new StartupError(`--admin-password-file: ${errorText(error)}`)
     }
+  }
+}
+
+/** The options that are defaults of the configuration. */
+function givenSections(options: Options): PartialSections {
+  return {
+    network: { rtsp_max_connections: options.rtspMaxConnections },
+    security: {
+      session_timeout: options.sessionTimeout,
+      rate_limits: options.rateLimits,
+      rtsp_basic: options.rtspBasic,
+      cors_origins: [...options.corsOrigins],
+      https_redirect: options.httpsRedirect,
+      hsts_max_age: options.hstsMaxAge,
+      trusted_proxies: [...options.trustedProxies],
+    },
+    logging: { level: options.logLevel },
   }
 }
