@@ -12,6 +12,7 @@ import { Configuration, type PartialSections } from './config/index.ts'
 import { errorText, StartupError } from './errors.ts'
 import { DeviceStorage } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
+import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
@@ -80,6 +81,7 @@ export class CameraServer {
     const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
     const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
     const configuration = await this.begin(new Configuration(store, bus, childLogger(log, 'config'), givenSections(options)))
+    const jobs = await this.begin(new Jobs(store, bus, childLogger(log, 'jobs')))
     const auth = await this.begin(
       new Auth(
         store,
@@ -138,6 +140,7 @@ export class CameraServer {
 
     const routes = apiRoutes({
       audit,
+      jobs,
       certificates,
       auth,
       cameras,

@@ -69,3 +69,10 @@ export async function until<T>(
     await delay(20)
   }
 }
+
+/** The outcome of the job that `started` speaks of. */
+export async function jobDone(api: Api, started: Json, timeoutMs = 30_000): Promise<Json> {
+  const path = `/api/jobs/${started.job_id}`
+  const over = ({ status, body }: Answer) => status !== 200 || !['running', 'cancelling'].includes(String(body.status))
+  return (await until(() => api.get(path), over, `the end of job ${started.job_id}`, timeoutMs)).body
+}

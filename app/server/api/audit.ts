@@ -2,6 +2,8 @@
 import { Type } from '@sinclair/typebox'
 import type { AuditLog } from '../audit/index.ts'
 import { type Route, route } from '../http/index.ts'
+import type { JobContext, Jobs } from '../jobs/index.ts'
+import { JobStarted, jobStarted } from './jobs.ts'
 import { closed, Nullable, Page } from './schemas.ts'
 
 const EpochMs = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'epoch milliseconds' })
@@ -17,7 +19,7 @@ const Entry = Type.Object({
   hash: Type.String({ description: 'SHA-256 over the entry and the hash before it' }),
 })
 
-export function auditRoutes(audit: AuditLog): Route[] {
+export function auditRoutes(audit: AuditLog, jobs: Jobs): Route[] {
   return [
     route({
       method: 'GET',
@@ -48,17 +50,20 @@ export function auditRoutes(audit: AuditLog): Route[] {
       },
     }),
     route({
-      method: 'GET',
+      method: 'POST',
       path: '/api/audit/verify',
       access: 'admin',
       rate: 'api',
       tag: 'Audit',
       summary: 'Check the hash chain of the whole log',
-      response: Type.Object({
-        entries: Type.Integer(),
-        broken_at: Nullable(Type.Integer({ description: 'number of the first entry that does not hold' })),
-      }),
-      handler: () => audit.verify(),
+      description:
+        "The job's result: `entries`, and `broken_at`, the number of the first entry that does not hold, null when all do.",
+      response: JobStarted,
+      errors: ['CONFLICT'],
+      handler: () => {
+        const work = ({ progress, signal }: JobContext) => audit.verify(progress, signal)
+        return jobStarted(jobs.begin('audit_verify', work, { role: 'admin' }))
+      },
     }),
   ]
 }

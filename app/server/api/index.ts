@@ -2,12 +2,14 @@
 import type { AuditLog } from '../audit/index.ts'
 import type { Auth } from '../auth/index.ts'
 import type { Route } from '../http/index.ts'
+import type { Jobs } from '../jobs/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Certificates } from '../tls/index.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
+import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { shareRoutes } from './shares.ts'
@@ -20,6 +22,7 @@ export interface ApiParts extends SystemParts {
   readonly snapshots: Snapshots
   readonly certificates: Certificates
   readonly audit: AuditLog
+  readonly jobs: Jobs
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -29,7 +32,8 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...userRoutes(auth),
     ...shareRoutes(auth, cameras, recorder),
     ...systemRoutes(parts),
-    ...auditRoutes(parts.audit),
+    ...auditRoutes(parts.audit, parts.jobs),
+    ...jobRoutes(parts.jobs),
     ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),

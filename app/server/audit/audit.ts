@@ -7,7 +7,8 @@ import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Store, Table } from '../store/index.ts'
-import { type AuditEntry, chained, FIRST_PREVIOUS, firstBroken } from './chain.ts'
+import { inTurns } from '../turns.ts'
+import { type AuditEntry, ChainCheck, chained, FIRST_PREVIOUS } from './chain.ts'
 
 const COMMIT_AFTER_MS = 100
 const MAX_PENDING = 10_000
@@ -16,7 +17,7 @@ const MAX_TEXT = 64
 /** The oldest go; the chain of the rest still holds. */
 const MAX_ENTRIES = 200_000
 /** What a camera sees and does by itself is no deed of anybody. */
-const UNREMARKABLE = new Set(['camera.connected', 'camera.no_signal', 'camera.starting', 'motion', 'job'])
+const UNREMARKABLE = new Set(['camera.connected', 'camera.no_signal', 'camera.starting', 'motion', 'job.progress'])
 
 export interface AuditQuery {
   readonly limit: number
@@ -67,11 +68,22 @@ export class AuditLog implements Component {
     return { entries: wanted.slice(offset, offset + limit), total: wanted.length }
   }
 
-  /** Checks the whole chain. */
-  verify(): { entries: number; broken_at: number | null } {
+  /** Checks the whole chain, in turns with everything else. */
+  async verify(
+    progress: (fraction: number) => void = () => {},
+    signal?: AbortSignal,
+  ): Promise<{ entries: number; broken_at: number | null }> {
     this.commit()
-    const entries = [...this.entries({})]
-    return { entries: entries.length, broken_at: firstBroken(entries) }
+    const total = this.table?.count() ?? 0
+    const check = new ChainCheck()
+    let entries = 0
+    for await (const entry of inTurns(this.entries({}))) {
+      signal?.throwIfAborted()
+      check.add(entry)
+      entries += 1
+      if (entries % 1000 === 0) progress(entries / total)
+    }
+    return { entries, broken_at: check.brokenAt }
   }
 
   /** Oldest first, for exports. */

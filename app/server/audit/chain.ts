@@ -23,16 +23,19 @@ export function chained(entry: Omit<AuditEntry, 'hash'>): AuditEntry {
   return { ...entry, hash: hashOf(entry) }
 }
 
-/** The number of the first entry that was changed or is missing before its successor; null when all hold. */
-export function firstBroken(entries: Iterable<AuditEntry>): number | null {
-  let before: AuditEntry | undefined
-  for (const entry of entries) {
+/** Takes the entries one by one, oldest first. */
+export class ChainCheck {
+  /** The number of the first entry that was changed or is missing before its successor; null while all hold. */
+  brokenAt: number | null = null
+  private before: AuditEntry | undefined
+
+  add(entry: AuditEntry): void {
     const { hash, ...rest } = entry
+    const { before } = this
     const linked = before === undefined || (entry.seq === before.seq + 1 && entry.previous === before.hash)
-    if (!linked || hash !== hashOf(rest)) return entry.seq
-    before = entry
+    if (!linked || hash !== hashOf(rest)) this.brokenAt ??= entry.seq
+    this.before = entry
   }
-  return null
 }
 
 function hashOf({ seq, timestamp, username, address, action, data, previous }: Omit<AuditEntry, 'hash'>): string {

@@ -7,10 +7,11 @@ import { Value } from '@sinclair/typebox/value'
 import { actingAs } from '../actor.ts'
 import { sameOrigin } from '../auth/index.ts'
 import { type Bus, EVENT_CATEGORIES, type EventCategory, type ServerEvent } from '../bus.ts'
-import { type Caller, type CredentialSource, seesCamera } from '../caller.ts'
+import { type Caller, type CredentialSource, type Role, seesCamera } from '../caller.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText, InvalidCredentials, InvalidRequest, PermissionDenied } from '../errors.ts'
 import type { Peer, WebSocketBehaviour } from '../http/index.ts'
+import { seesJob } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
 import { ACTING_KEYS } from './keys.ts'
 import { holdsOne } from './permissions.ts'
@@ -245,6 +246,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
 /** Who logs in from where is the admins' business, and a camera's events that of those who may see it. */
 function mayHear(caller: Caller, { category, data }: ServerEvent): boolean {
   if (category === 'auth') return caller.role === 'admin'
+  if (category === 'job') return seesJob(caller, data as { role: Role; username: string | null })
   return typeof data.camera !== 'number' || seesCamera(caller, data.camera)
 }
 
