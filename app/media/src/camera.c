@@ -29,6 +29,7 @@ void cam_camera_unref(CamCamera *camera)
     cam_gop_cache_free(camera->gop);
     cam_frame_clear(&camera->newest);
     cam_source_spec_clear(&camera->spec);
+    g_clear_pointer(&camera->audio, cam_audio_unref);
     g_free(camera->reason);
     g_mutex_clear(&camera->lock);
     g_free(camera);
@@ -44,6 +45,11 @@ gboolean cam_camera_is_streaming(CamCamera *camera)
     return camera->state == CAM_STATE_STREAMING;
 }
 
+CamAudio *cam_camera_audio(CamCamera *camera)
+{
+    return camera->audio ? cam_audio_ref(camera->audio) : NULL;
+}
+
 int cam_camera_id(CamCamera *camera)
 {
     return camera->id;
@@ -57,6 +63,8 @@ CamCamera *cam_camera_new(const CamCameraSetup *setup)
     g_mutex_init(&camera->lock);
     camera->id = setup->id;
     camera->spec = cam_source_spec_copy(&setup->spec);
+    if (setup->audio.type != CAM_AUDIO_NONE)
+        camera->audio = cam_audio_new(&setup->audio, setup->id);
     camera->mode = setup->mode;
     camera->controls = setup->controls;
     camera->hubs = g_ptr_array_new_with_free_func((GDestroyNotify)cam_hub_unref);
@@ -274,6 +282,8 @@ void cam_camera_close(CamCamera *camera)
     close_source(camera);
     stop_no_signal(camera);
     cam_camera_update_decoder(camera);
+    if (camera->audio)
+        cam_audio_close(camera->audio);
     /* Only this thread changes the list, so it may read it without the lock. */
     for (guint i = 0; i < camera->hubs->len; i++)
         cam_hub_close(camera->hubs->pdata[i]);

@@ -2,6 +2,7 @@
  * the main thread; the frames take their own way (camera_feed.c). */
 #pragma once
 
+#include "audio.h"
 #include "stream.h"
 
 #include <gst/video/video.h>
@@ -13,6 +14,7 @@ typedef struct {
     CamSourceSpec spec;
     CamMode mode;
     CamControls controls;
+    CamAudioSpec audio;
     CamStreamConfig streams[CAM_MAX_STREAMS];
     guint n_streams;
 } CamCameraSetup;
@@ -43,6 +45,9 @@ CamHub *cam_camera_hub(CamCamera *camera, const char *name);
  * a named stream, which may change. */
 CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *config, gboolean alone);
 void cam_camera_release_hub(CamCamera *camera, CamHub *hub);
+
+/* The camera's sound with a reference; NULL: it has none. */
+CamAudio *cam_camera_audio(CamCamera *camera);
 
 typedef struct {
     GstBuffer *buffer; /* I420 */

@@ -24,6 +24,7 @@ struct _CamCamera {
     gatomicrefcount refs;
     int id;
     CamSourceSpec spec;
+    CamAudio *audio; /* NULL: none */
 
     /* Main thread only. */
     CamMode mode;

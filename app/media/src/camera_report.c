@@ -74,5 +74,9 @@ JsonObject *cam_camera_stats(CamCamera *camera)
             json_array_add_object_element(streams, cam_hub_stats(camera->hubs->pdata[i]));
     }
     json_object_set_array_member(object, "streams", streams);
+    if (camera->audio)
+        json_object_set_object_member(object, "audio", cam_audio_stats(camera->audio));
+    else
+        json_object_set_null_member(object, "audio");
     return object;
 }

@@ -36,7 +36,7 @@ static void wait_for_sources(void)
 {
     gint64 deadline = g_get_monotonic_time() + SOURCES_CLOSE_US;
 
-    while (cam_cameras_closing() && g_get_monotonic_time() < deadline) {
+    while ((cam_cameras_closing() || cam_audios_closing()) && g_get_monotonic_time() < deadline) {
         if (!g_main_context_iteration(NULL, FALSE))
             g_usleep(1000);
     }
@@ -178,7 +178,8 @@ static void mount_selected(CamService *service)
 
 static void camera_add(CamService *service, CamRpcCall *call, JsonObject *params)
 {
-    static const char *const names[] = {"id", "source", "mode", "controls", "streams", NULL};
+    static const char *const names[] = {"id",       "source",  "audio", "mode",
+                                        "controls", "streams", NULL};
     CamParamFault fault = {0};
     CamParams in = cam_params_open(params, "", names, &fault);
     CamCameraSetup setup = {.id = (int)cam_params_int(&in, "id", 0, CAM_MAX_ID)};
@@ -186,11 +187,13 @@ static void camera_add(CamService *service, CamRpcCall *call, JsonObject *params
     CamCamera *camera;
 
     setup.spec = cam_params_source(&in, "source");
+    setup.audio = cam_params_audio(&in, "audio");
     setup.mode = cam_params_mode(&in, "mode");
     setup.controls = cam_params_controls(&in, "controls");
     setup.n_streams = cam_params_streams(&in, "streams", setup.streams);
     if (cam_service_refuse(call, &fault)) {
         cam_source_spec_clear(&setup.spec);
+        cam_audio_spec_clear(&setup.audio);
         return;
     }
     if (g_hash_table_contains(service->cameras, key)) {
@@ -209,6 +212,7 @@ static void camera_add(CamService *service, CamRpcCall *call, JsonObject *params
         reply_empty(call);
     }
     cam_source_spec_clear(&setup.spec);
+    cam_audio_spec_clear(&setup.audio);
 }
 
 /* Streams that are gone take their clients and addresses with them; the others keep both. */

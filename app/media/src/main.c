@@ -1,4 +1,5 @@
 /* camera-media: one process, one peer. */
+#include "audio_codec.h"
 #include "control.h"
 #include "encoder_choice.h"
 #include "events.h"
@@ -227,6 +228,7 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 2);
     gst_init(NULL, NULL);
     cam_encoder_choice_probe();
+    cam_audio_codecs_probe();
     run(&helper);
     g_free(helper.socket_path);
     return helper.exit_code;

@@ -1,4 +1,5 @@
 #include "params.h"
+#include "audio_codec.h"
 
 #include <string.h>
 
@@ -193,6 +194,48 @@ CamSourceSpec cam_params_source(CamParams *params, const char *name)
     return spec;
 }
 
+/* What alsa-lib would read as a configuration of its own, plug-ins that run commands among them, is
+ * no device's name. */
+static const char *alsa_device(CamParams *params, const char *name)
+{
+    const char *device = cam_params_string(params, name, 128);
+
+    for (const char *c = device; *c; c++) {
+        if (!g_ascii_isalnum(*c) && !strchr(":,=._-", *c))
+            cam_params_fault(params, name, "only letters, digits and : , = . _ - are allowed");
+    }
+    return device;
+}
+
+CamAudioSpec cam_params_audio(CamParams *params, const char *name)
+{
+    static const char *const all[] = {"type", "device", NULL};
+    g_autofree char *prefix = g_strconcat(params->prefix, name, ".", NULL);
+    CamAudioSpec spec = {.type = CAM_AUDIO_NONE};
+    JsonObject *object;
+    CamParams inner;
+    const char *type;
+
+    if (!cam_params_given(params, name))
+        return spec;
+    object = cam_params_object(params, name);
+    if (!object)
+        return spec;
+    inner = cam_params_open(object, prefix, all, params->fault);
+    type = cam_params_string(&inner, "type", 16);
+    if (g_str_equal(type, "alsa")) {
+        spec.type = CAM_AUDIO_ALSA;
+        spec.device = g_strdup(alsa_device(&inner, "device"));
+    } else if (g_str_equal(type, "test")) {
+        spec.type = CAM_AUDIO_TEST;
+        if (cam_params_has(&inner, "device"))
+            cam_params_fault(&inner, "device", "unknown field");
+    } else {
+        cam_params_fault(&inner, "type", "must be test or alsa");
+    }
+    return spec;
+}
+
 static int even(CamParams *params, const char *name, int min, int max)
 {
     int value = (int)cam_params_int(params, name, min, max);
@@ -241,6 +284,21 @@ static void encoding(CamParams *params, CamStreamConfig *config)
     config->bitrate_kbps = (int)cam_params_int(params, "bitrate_kbps", 64, 100000);
 }
 
+static void stream_audio(CamParams *params, CamStreamConfig *config)
+{
+    const char *codec;
+
+    config->with_audio = cam_params_given(params, "audio");
+    if (!config->with_audio)
+        return;
+    codec = cam_params_string(params, "audio", 16);
+    /* What RTSP clients understand. */
+    if (!cam_audio_codec_of(codec, &config->audio) ||
+        (config->audio != CAM_AUDIO_AAC && config->audio != CAM_AUDIO_OPUS &&
+         config->audio != CAM_AUDIO_PCMU))
+        cam_params_fault(params, "audio", "must be null, aac, opus or pcmu");
+}
+
 static void stream(CamParams *params, CamStreamConfig *config)
 {
     const char *name = cam_params_string(params, "name", CAM_NAME_MAX);
@@ -252,13 +310,14 @@ static void stream(CamParams *params, CamStreamConfig *config)
     g_strlcpy(config->name, name, sizeof(config->name));
     encoding(params, config);
     config->gop = (int)cam_params_int(params, "gop", 1, 600);
+    stream_audio(params, config);
 }
 
 guint cam_params_streams(CamParams *params, const char *name,
                          CamStreamConfig streams[CAM_MAX_STREAMS])
 {
     static const char *const names[] = {"name",         "width", "height", "fps",
-                                        "bitrate_kbps", "gop",   NULL};
+                                        "bitrate_kbps", "gop",   "audio",  NULL};
     JsonArray *array = cam_params_array(params, name, 1, CAM_MAX_STREAMS);
     guint n = array ? json_array_get_length(array) : 0;
 

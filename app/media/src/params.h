@@ -39,6 +39,8 @@ const char *cam_params_path(CamParams *params, const char *name);
 
 /* The protocol's composite values. */
 CamSourceSpec cam_params_source(CamParams *params, const char *name);
+/* Null or absent: none. */
+CamAudioSpec cam_params_audio(CamParams *params, const char *name);
 CamMode cam_params_mode(CamParams *params, const char *name);
 CamControls cam_params_controls(CamParams *params, const char *name);
 guint cam_params_streams(CamParams *params, const char *name,

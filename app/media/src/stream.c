@@ -193,6 +193,8 @@ void cam_hub_set_config(CamHub *hub, const CamStreamConfig *config)
     changed = !cam_stream_config_same_encoding(&hub->config, config);
     if (changed)
         hub->config = *config;
+    hub->config.with_audio = config->with_audio;
+    hub->config.audio = config->audio;
     g_mutex_unlock(&hub->lock);
     if (changed)
         rebuild(hub);

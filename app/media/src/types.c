@@ -25,6 +25,16 @@ void cam_source_spec_clear(CamSourceSpec *spec)
     g_clear_pointer(&spec->path, g_free);
 }
 
+CamAudioSpec cam_audio_spec_copy(const CamAudioSpec *spec)
+{
+    return (CamAudioSpec){.type = spec->type, .device = g_strdup(spec->device)};
+}
+
+void cam_audio_spec_clear(CamAudioSpec *spec)
+{
+    g_clear_pointer(&spec->device, g_free);
+}
+
 GstClockTime cam_now(void)
 {
     struct timespec now;
@@ -33,11 +43,16 @@ GstClockTime cam_now(void)
     return GST_TIMESPEC_TO_TIME(now);
 }
 
-gint64 cam_wall_ms(GstClockTime pts)
+gint64 cam_wall_us(GstClockTime pts)
 {
     gint64 age_us = ((gint64)cam_now() - (gint64)pts) / 1000;
 
-    return (g_get_real_time() - age_us) / 1000;
+    return g_get_real_time() - age_us;
+}
+
+gint64 cam_wall_ms(GstClockTime pts)
+{
+    return cam_wall_us(pts) / 1000;
 }
 
 void cam_pipeline_use_timeline(GstElement *pipeline)

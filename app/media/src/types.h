@@ -19,11 +19,31 @@ typedef struct {
     int value[CAM_N_CONTROLS]; /* 0…100 */
 } CamControls;
 
+/* PCM: S16LE. */
+typedef enum {
+    CAM_AUDIO_AAC,
+    CAM_AUDIO_OPUS,
+    CAM_AUDIO_PCMU,
+    CAM_AUDIO_MP3,
+    CAM_AUDIO_PCM,
+    CAM_N_AUDIO_CODECS
+} CamAudioCodec;
+
+typedef enum { CAM_AUDIO_NONE, CAM_AUDIO_TEST, CAM_AUDIO_ALSA } CamAudioSourceType;
+
+typedef struct {
+    CamAudioSourceType type;
+    char *device; /* as ALSA names it; NULL for the others */
+} CamAudioSpec;
+
 typedef struct {
     char name[CAM_NAME_MAX + 1];
     int width, height, fps;
     int bitrate_kbps;
     int gop;
+    /* What RTSP sends beside the pictures; nothing of the encoding depends on it. */
+    gboolean with_audio;
+    CamAudioCodec audio;
     /* Of the pictures, as GStreamer writes it. Empty: that of the first one; it then stays, because
      * it is part of the parameter sets. */
     char colorimetry[48];
@@ -40,11 +60,14 @@ const char *cam_control_name(CamControl control);
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b);
 CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec);
 void cam_source_spec_clear(CamSourceSpec *spec);
+CamAudioSpec cam_audio_spec_copy(const CamAudioSpec *spec);
+void cam_audio_spec_clear(CamAudioSpec *spec);
 
 /* CLOCK_MONOTONIC in ns: the one time line of all frames inside the helper. */
 GstClockTime cam_now(void);
 
-/* The wall clock, in ms since the epoch, at PTS of the time line. */
+/* The wall clock, in µs or ms since the epoch, at PTS of the time line. */
+gint64 cam_wall_us(GstClockTime pts);
 gint64 cam_wall_ms(GstClockTime pts);
 
 /* Gives PIPELINE the helper's time line: system clock and a base time of 0, so that running time
