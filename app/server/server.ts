@@ -16,7 +16,7 @@ import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
-import { Catalogue, Recorder, Tags } from './recording/index.ts'
+import { Catalogue, Playback, Recorder, Tags } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
@@ -120,6 +120,9 @@ export class CameraServer {
     })
     const catalogue = new Catalogue(store)
     const tags = new Tags(store, catalogue)
+    // Share links of a stream open no recordings: only accounts are asked.
+    const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
+    await this.begin(new Playback(catalogue, storage, media, rtspCameras))
     const recorder = await this.begin(
       new Recorder(
         cameras,

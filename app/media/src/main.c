@@ -1,4 +1,5 @@
 /* camera-media: one process, one peer. */
+#include "ask.h"
 #include "audio_codec.h"
 #include "control.h"
 #include "encoder_choice.h"
@@ -69,6 +70,7 @@ static void shut_down(Helper *helper)
      * in whole fragments. */
     signal(SIGALRM, on_exit_too_late);
     setitimer(ITIMER_REAL, &last, NULL);
+    cam_asks_set_sender(NULL, NULL);
     cam_service_shut_down(helper->service);
     g_timeout_add(10, on_exit_poll, helper);
 }
@@ -101,6 +103,13 @@ static void on_event(const char *method, JsonObject *params, gpointer data)
         cam_rpc_notify(helper->rpc, method, json_object_ref(params));
 }
 
+static void on_ask(const char *id, const char *method, JsonObject *params, gpointer data)
+{
+    Helper *helper = data;
+
+    cam_rpc_ask(helper->rpc, id, method, params);
+}
+
 static void stop_listening(Helper *helper)
 {
     if (helper->listen_fd < 0)
@@ -122,6 +131,7 @@ static gboolean on_connection(int fd, GIOCondition condition, gpointer data)
     helper->listen_watch = 0;
     stop_listening(helper);
     helper->rpc = cam_rpc_new(peer, on_request, on_peer_gone, helper);
+    cam_asks_set_sender(on_ask, helper);
     return G_SOURCE_REMOVE;
 }
 

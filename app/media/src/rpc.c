@@ -1,4 +1,5 @@
 #include "rpc.h"
+#include "ask.h"
 #include "log.h"
 
 #include <errno.h>
@@ -159,6 +160,14 @@ void cam_rpc_notify(CamRpc *rpc, const char *method, JsonObject *params)
     json_object_unref(params);
 }
 
+void cam_rpc_ask(CamRpc *rpc, const char *id, const char *method, JsonObject *params)
+{
+    gsize length;
+    g_autofree char *text = cam_request_text(id, method, params, &length);
+
+    send_frame(rpc, text, length, NULL);
+}
+
 void cam_rpc_flush(CamRpc *rpc, int timeout_ms)
 {
     gint64 deadline = g_get_monotonic_time() + timeout_ms * 1000;
@@ -226,6 +235,14 @@ void cam_rpc_call_fail(CamRpcCall *call, CamRpcCode code, const char *message, J
     call_free(call);
 }
 
+static void take_answer(const CamRequest *answer)
+{
+    const char *id = answer->id ? json_node_get_string(answer->id) : NULL;
+
+    if (!id || !cam_asks_answered(id, answer->result, answer->code))
+        cam_log(CAM_LOG_WARN, "control", "an answer to nothing that was asked, or too late");
+}
+
 static void dispatch(CamRpc *rpc, const char *text, gsize length)
 {
     CamRequest request;
@@ -235,6 +252,8 @@ static void dispatch(CamRpc *rpc, const char *text, gsize length)
 
     if (code != 0)
         send_error(rpc, request.id, code, message, NULL);
+    else if (request.is_answer)
+        take_answer(&request);
     else if (is_call && rpc->unanswered >= MAX_UNANSWERED &&
              !g_str_equal(request.method, ALWAYS_ANSWERED))
         send_error(rpc, request.id, CAM_RPC_BUSY, "too many unanswered requests", NULL);

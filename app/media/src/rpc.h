@@ -20,6 +20,9 @@ void cam_rpc_free(CamRpc *rpc);
 /* Takes PARAMS. */
 void cam_rpc_notify(CamRpc *rpc, const char *method, JsonObject *params);
 
+/* Asks the peer; PARAMS is borrowed. What comes back goes to cam_asks_answered(). */
+void cam_rpc_ask(CamRpc *rpc, const char *id, const char *method, JsonObject *params);
+
 /* Writes what is queued, waiting up to TIMEOUT_MS; for the last words before the exit. */
 void cam_rpc_flush(CamRpc *rpc, int timeout_ms);
 

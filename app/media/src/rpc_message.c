@@ -90,6 +90,35 @@ static gboolean holds_string(JsonNode *node)
     return node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_STRING;
 }
 
+static gboolean holds_int(JsonNode *node)
+{
+    return node && JSON_NODE_HOLDS_VALUE(node) && json_node_get_value_type(node) == G_TYPE_INT64;
+}
+
+/* What has a result or an error and no method is an answer, good or bad. */
+static void check_answer(CamRequest *answer, JsonObject *object)
+{
+    JsonNode *version = json_object_get_member(object, "jsonrpc");
+    JsonNode *id = json_object_get_member(object, "id");
+    JsonNode *result = json_object_get_member(object, "result");
+    JsonNode *error = json_object_get_member(object, "error");
+    JsonNode *code;
+
+    if (!holds_string(version) || !g_str_equal(json_node_get_string(version), "2.0") ||
+        !holds_string(id) || !result == !error || json_object_get_size(object) != 3)
+        return;
+    if (result && JSON_NODE_HOLDS_OBJECT(result)) {
+        answer->result = json_node_get_object(result);
+        answer->id = id;
+    } else if (error && JSON_NODE_HOLDS_OBJECT(error)) {
+        code = json_object_get_member(json_node_get_object(error), "code");
+        if (!holds_int(code))
+            return;
+        answer->code = (int)CLAMP(json_node_get_int(code), G_MININT, G_MAXINT);
+        answer->id = id;
+    }
+}
+
 static int check_request(CamRequest *request, const char **message)
 {
     JsonObject *object;
@@ -105,6 +134,12 @@ static int check_request(CamRequest *request, const char **message)
     params = json_object_get_member(object, "params");
     id = json_object_get_member(object, "id");
     known = !!version + !!method + !!params + !!id;
+    if (!method &&
+        (json_object_has_member(object, "result") || json_object_has_member(object, "error"))) {
+        request->is_answer = TRUE;
+        check_answer(request, object);
+        return 0;
+    }
     if (id && !id_is_valid(id))
         return CAM_RPC_INVALID_REQUEST;
     request->id = id;
@@ -146,6 +181,7 @@ void cam_request_clear(CamRequest *request)
     request->id = NULL;
     request->method = NULL;
     request->params = NULL;
+    request->result = NULL;
 }
 
 static char *message_text(JsonObject *message, gsize *length)
@@ -194,6 +230,16 @@ char *cam_error_text(JsonNode *id, int code, const char *text, JsonObject *data,
     if (data)
         json_object_set_object_member(error, "data", json_object_ref(data));
     json_object_set_object_member(message, "error", error);
+    return message_text(message, length);
+}
+
+char *cam_request_text(const char *id, const char *method, JsonObject *params, gsize *length)
+{
+    g_autoptr(JsonObject) message = envelope();
+
+    json_object_set_string_member(message, "id", id);
+    json_object_set_string_member(message, "method", method);
+    json_object_set_object_member(message, "params", json_object_ref(params));
     return message_text(message, length);
 }
 

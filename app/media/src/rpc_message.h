@@ -36,15 +36,21 @@ typedef struct {
     JsonNode *id; /* points into root; NULL for a notification */
     const char *method;
     JsonObject *params; /* points into root; NULL when absent */
+    /* It is no request but an answer, which is never answered itself. */
+    gboolean is_answer;
+    JsonObject *result; /* of a well-formed answer; NULL: it is an error with CODE */
+    int code;
 } CamRequest;
 
 /* Returns 0 and fills REQUEST (clear it), or a CamRpcCode and a message; after an invalid request
- * REQUEST still holds the id where there was a usable one. */
+ * REQUEST still holds the id where there was a usable one. An answer has no id when it is not
+ * well-formed. */
 int cam_request_parse(const char *text, gsize length, CamRequest *request, const char **message);
 void cam_request_clear(CamRequest *request);
 
 /* Serialises {"jsonrpc": "2.0", …} messages; RESULT, DATA and PARAMS are borrowed, ID may be NULL
  * (null in a response). */
+char *cam_request_text(const char *id, const char *method, JsonObject *params, gsize *length);
 char *cam_response_text(JsonNode *id, JsonObject *result, gsize *length);
 char *cam_error_text(JsonNode *id, int code, const char *message, JsonObject *data, gsize *length);
 char *cam_notification_text(const char *method, JsonObject *params, gsize *length);

@@ -63,6 +63,11 @@ static const char *const corpus[] = {
     "\"tls\", \"tls_port\": 0, \"certificate_file\": \"/nonexistent/c.pem\"}}",
     "{\"jsonrpc\": \"2.0\", \"id\": 16, \"method\": \"rtsp.kick\", \"params\": {\"user\": \"a\"}}",
     "{\"jsonrpc\": \"2.0\", \"id\": 17, \"method\": \"stats.get\", \"params\": {}}",
+    /* Answers to what was never asked. */
+    "{\"jsonrpc\": \"2.0\", \"id\": \"h1\", \"result\": {\"recording\": 1, \"camera\": 1, "
+    "\"parts\": [{\"path\": \"/nonexistent\", \"duration_ms\": 5}]}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": \"h2\", \"error\": {\"code\": -32001, \"message\": "
+    "\"no\"}}",
 };
 
 static const char *const tokens[] = {
@@ -218,7 +223,7 @@ static gboolean expects_answer(const GString *text)
     CamRequest request;
     const char *message;
     int code = cam_request_parse(text->str, text->len, &request, &message);
-    gboolean answer = code != 0 || request.id;
+    gboolean answer = code != 0 || (request.id && !request.is_answer);
 
     cam_request_clear(&request);
     return answer;

@@ -17,6 +17,9 @@ interface Pending {
   timer: NodeJS.Timeout
 }
 
+/** A request of the helper: its method and parameters; what it returns is the answer. */
+type Answer = (method: string, params: unknown) => Promise<unknown>
+
 type Notify = <N extends keyof Notifications>(name: N, params: Notifications[N]) => void
 
 /** A frame as `PROTOCOL.md` has it: both lengths, the JSON text, the bytes. */
@@ -62,6 +65,7 @@ export class Connection {
   constructor(
     private readonly socket: Socket,
     private readonly notify: Notify,
+    private readonly answer: Answer,
     /** Called once, when the connection is of no more use. */
     private readonly onEnd: (why: string) => void,
   ) {
@@ -118,21 +122,39 @@ export class Connection {
 
   private dispatch(json: string, binary: Buffer): void {
     const message = JSON.parse(json) as {
-      id?: number | null
+      id?: number | string | null
       method?: string
       params?: never
       result?: unknown
       error?: { code: number; message: string; data?: { field?: string; errno?: string } }
     }
+    if (message.method !== undefined && message.id != null) {
+      void this.serve(message.id, message.method, message.params)
+      return
+    }
     if (message.method !== undefined) {
       this.notify(message.method as keyof Notifications, message.params as never)
       return
     }
-    const waiting = this.pending.get(message.id ?? -1)
+    const id = Number(message.id ?? -1)
+    const waiting = this.pending.get(id)
     if (!waiting) return
-    this.pending.delete(message.id ?? -1)
+    this.pending.delete(id)
     clearTimeout(waiting.timer)
     if (message.error) waiting.reject(new HelperError(message.error.code, message.error.message, message.error.data))
     else waiting.resolve({ result: message.result, binary })
   }
+
+  private async serve(id: number | string, method: string, params: unknown): Promise<void> {
+    const reply = await this.answer(method, params ?? {}).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error: errorOf(error) }),
+    )
+    if (!this.ended) this.socket.write(encodeFrame({ jsonrpc: '2.0', id, ...reply }))
+  }
+}
+
+function errorOf(error: unknown): { code: number; message: string } {
+  if (error instanceof HelperError) return { code: error.code, message: error.message }
+  return { code: HELPER_ERROR.internal, message: 'internal error' }
 }

@@ -232,7 +232,27 @@ export interface Notifications {
   }
 }
 
+/** What the helper asks us. */
+export interface Requests {
+  /** The recording that `/recording` means to an RTSP user; null: the newest one. */
+  'playback.resolve': {
+    params: { recording: string | null; user: string }
+    result: { recording: number; camera: number; container: 'mp4' | 'avi'; parts: readonly TimelinePart[] }
+  }
+}
+
+export type RequestHandlers = {
+  [R in keyof Requests]?: (params: Requests[R]['params']) => Requests[R]['result'] | Promise<Requests[R]['result']>
+}
+
+export interface TimelinePart {
+  readonly path: string
+  readonly duration_ms: number
+}
+
 export const HELPER_ERROR = {
+  method_not_found: -32601,
+  internal: -32603,
   invalid_params: -32602,
   not_found: -32001,
   exists: -32002,
@@ -242,7 +262,7 @@ export const HELPER_ERROR = {
   busy: -32006,
 } as const
 
-/** The helper refused a request. */
+/** The helper refused a request; thrown by a handler of the helper's own requests, it is what the helper hears. */
 export class HelperError extends Error {
   constructor(
     readonly code: number,

@@ -15,7 +15,17 @@ import { errorText, StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { Connection } from './connection.ts'
 import { type HelperInput, type HelperPhase, nextPhase, restartDelay } from './machine.ts'
-import { HelperDown, HelperError, type HelperInfo, HelperTimeout, type Methods, type Notifications } from './protocol.ts'
+import {
+  HELPER_ERROR,
+  HelperDown,
+  HelperError,
+  type HelperInfo,
+  HelperTimeout,
+  type Methods,
+  type Notifications,
+  type RequestHandlers,
+  type Requests,
+} from './protocol.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 const PING_EVERY_MS = 2000
@@ -58,6 +68,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
   private helperInfo: HelperInfo | undefined
   /** As given by the helper at its first start; kept over its restarts. */
   private ports: RtspPorts | undefined
+  private readonly handlers: RequestHandlers = {}
 
   constructor(
     /** The helper's executable. */
@@ -104,6 +115,22 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     return this.connection.callBinary('snapshot.take', { camera, quality })
   }
 
+  /** Answers the helper's requests of that name from now on; what the handler throws as `HelperError` is the answer's error. */
+  handle<R extends keyof Requests>(method: R, handler: NonNullable<RequestHandlers[R]>): void {
+    this.handlers[method] = handler
+  }
+
+  private async answer(method: string, params: unknown): Promise<unknown> {
+    const handler = Object.hasOwn(this.handlers, method) ? this.handlers[method as keyof Requests] : undefined
+    if (!handler) throw new HelperError(HELPER_ERROR.method_not_found, 'no such method')
+    try {
+      return await handler(params as never)
+    } catch (error) {
+      if (!(error instanceof HelperError)) this.log.error({ method, error: errorText(error) }, 'a request of the helper failed')
+      throw error
+    }
+  }
+
   private step(input: HelperInput): boolean {
     const next = nextPhase(this.phase, input)
     if (next === undefined) return false
@@ -134,6 +161,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       const connection = new Connection(
         await connectTo(path, child),
         (name, params) => void (this.emit as (name: string, params: unknown) => boolean).call(this, name, params),
+        (method, params) => this.answer(method, params),
         (why) => this.lost(why),
       )
       this.connection = connection

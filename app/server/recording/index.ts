@@ -1,6 +1,7 @@
 export { Catalogue, type ListQuery } from './catalogue.ts'
 export { RECORDING_STATES, type RecordingState } from './machine.ts'
 export type { RecordingDefaults, RecordingRequest } from './plan.ts'
+export { isPlayable, Playback } from './playback.ts'
 export { type EndReason, Recorder, type RecordingStatus } from './recorder.ts'
 export * from './row.ts'
 export { type NewTag, type Tag, Tags } from './tags.ts'

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
-import t from 'tap'
-import { encodeFrame, FrameReader } from '../../../app/server/media/connection.ts'
+import t, { type Test } from 'tap'
+import { Connection, encodeFrame, FrameReader } from '../../../app/server/media/connection.ts'
+import { HELPER_ERROR, HelperError } from '../../../app/server/media/index.ts'
 import { nextPhase, restartDelay } from '../../../app/server/media/machine.ts'
 
 function withBinary(message: unknown, binary: Uint8Array): Buffer {
@@ -51,3 +54,48 @@ t.test('the helper phases', async (t) => {
   t.equal(nextPhase('stopped', 'connected'), undefined, 'a late connection after a stop means nothing')
   t.same([1, 2, 3, 20].map(restartDelay), [50, 100, 200, 5000])
 })
+
+t.test('requests of the helper are answered, whatever their handler does', async (t) => {
+  const [ours, helper] = await socketPair(t)
+  new Connection(
+    ours,
+    () => {},
+    async (method, params) => {
+      if (method === 'refuse') throw new HelperError(HELPER_ERROR.not_found, 'no such recording')
+      if (method === 'break') throw new Error('a secret detail')
+      return { method, params }
+    },
+    () => {},
+  )
+  const answers: unknown[] = []
+  const reader = new FrameReader()
+  const all = new Promise<void>((resolve) => {
+    helper.on('data', (chunk: Buffer) => {
+      reader.push(chunk, (json) => answers.push(JSON.parse(json)))
+      if (answers.length === 3) resolve()
+    })
+  })
+  helper.write(encodeFrame({ jsonrpc: '2.0', id: 'h1', method: 'echo', params: { a: 1 } }))
+  helper.write(encodeFrame({ jsonrpc: '2.0', id: 'h2', method: 'refuse', params: {} }))
+  helper.write(encodeFrame({ jsonrpc: '2.0', id: 'h3', method: 'break', params: {} }))
+  await all
+  t.same(answers, [
+    { jsonrpc: '2.0', id: 'h1', result: { method: 'echo', params: { a: 1 } } },
+    { jsonrpc: '2.0', id: 'h2', error: { code: -32001, message: 'no such recording' } },
+    { jsonrpc: '2.0', id: 'h3', error: { code: -32603, message: 'internal error' } },
+  ])
+})
+
+async function socketPair(t: Test): Promise<[Socket, Socket]> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const one = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [other] = await accepted
+  t.teardown(() => {
+    one.destroy()
+    other.destroy()
+    server.close()
+  })
+  return [one, other]
+}
