@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { type Actor, currentActor } from './actor.ts'
 import type { Section, SectionValues } from './config/index.ts'
 
-export const EVENT_CATEGORIES = ['camera', 'recording', 'motion', 'alert', 'config', 'auth', 'job'] as const
+export const EVENT_CATEGORIES = ['camera', 'recording', 'motion', 'alert', 'config', 'auth', 'job', 'file'] as const
 export type EventCategory = (typeof EVENT_CATEGORIES)[number]
 
 /** `timestamp` is ISO 8601. All but `actor` goes out on the WebSocket. */

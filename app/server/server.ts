@@ -10,7 +10,7 @@ import type { Options } from './cli.ts'
 import type { Component } from './component.ts'
 import { Configuration, type PartialSections } from './config/index.ts'
 import { errorText, StartupError } from './errors.ts'
-import { DeviceStorage } from './files/index.ts'
+import { DeviceStorage, Files } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
 import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
@@ -136,6 +136,12 @@ export class CameraServer {
         () => clock.now(),
       ),
     )
+    const files = await this.begin(
+      new Files(storage, recorder, bus, childLogger(log, 'files'), () => {
+        const { max_upload_bytes, quota_bytes } = configuration.get('storage')
+        return { maxUploadBytes: max_upload_bytes, quotaBytes: quota_bytes }
+      }),
+    )
     const snapshots = new Snapshots(cameras, storage, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))
     const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
@@ -152,6 +158,7 @@ export class CameraServer {
       storage,
       system: new SystemReader(),
       snapshots,
+      files,
     })
     const tls = certificates.files
     const listener = { address: options.bind }

@@ -1,6 +1,7 @@
 /** The route table. One file a resource; what they need comes in here. */
 import type { AuditLog } from '../audit/index.ts'
 import type { Auth } from '../auth/index.ts'
+import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
@@ -9,6 +10,7 @@ import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
+import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
@@ -23,6 +25,7 @@ export interface ApiParts extends SystemParts {
   readonly certificates: Certificates
   readonly audit: AuditLog
   readonly jobs: Jobs
+  readonly files: Files
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -38,6 +41,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder),
+    ...filesRoutes(parts.files),
     ...streamsRoutes(cameras, media),
   ]
 }

@@ -2,8 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { type DiskSpace, diskSpace, Recent } from '../platform/index.ts'
-
-const DEVICE_ROOT = '/media/data'
+import { DEVICE_ROOT } from './paths.ts'
 
 export class DeviceStorage {
   private readonly recent = new Recent(() => this.space())
@@ -12,6 +11,10 @@ export class DeviceStorage {
     /** Host folder behind `/media/data`. */
     private readonly root: string,
   ) {}
+
+  get hostRoot(): string {
+    return this.root
+  }
 
   /** Makes sure that the root is there. */
   start(): void {

@@ -2,21 +2,24 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { ApiError } from '../errors.ts'
 
-export interface BodyLimits {
-  readonly bytes: number
-  /** From the head of the request to the last byte. */
-  readonly deadlineMs: number
+export interface GateLimits {
   /** Bodies that may be on their way at the same time, over all clients and of one. */
   readonly atOnce: number
   readonly perClient: number
 }
 
+export interface BodyLimits extends GateLimits {
+  readonly bytes: number
+  /** From the head of the request to the last byte. */
+  readonly deadlineMs: number
+}
+
 /** Counts the bodies on their way, over all listeners. */
-export class BodyGate {
+export class BodyGate<L extends GateLimits = GateLimits> {
   #open = 0
   readonly #clients = new Map<string, number>()
 
-  constructor(readonly limits: BodyLimits) {}
+  constructor(readonly limits: L) {}
 
   enter(client: string): void {
     const own = this.#clients.get(client) ?? 0
@@ -49,11 +52,11 @@ export class BodyCollector {
   #outcome: Buffer | ApiError | null = null
   #waiting: { resolve: (body: Buffer) => void; reject: (error: ApiError) => void } | null = null
   readonly #timer: NodeJS.Timeout
-  readonly #gate: BodyGate
+  readonly #gate: BodyGate<BodyLimits>
 
   constructor(
     res: HttpResponse,
-    gate: BodyGate,
+    gate: BodyGate<BodyLimits>,
     /** Whose share of the gate it takes. */
     readonly client: string,
   ) {

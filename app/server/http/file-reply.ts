@@ -11,7 +11,7 @@ import type { FileReply } from './route.ts'
 import { BINARY_CSP } from './security-headers.ts'
 
 export async function sendFile(exchange: Exchange, reply: FileReply, stallMs: number): Promise<void> {
-  const file = await openFile(reply.path)
+  const file = await (typeof reply.source === 'string' ? openFile(reply.source) : reply.source())
   try {
     await answer(exchange, reply, file, stallMs)
   } finally {

@@ -2,6 +2,7 @@
 export { StaticAssets } from './assets.ts'
 export { DEFAULT_LIMITS, type HttpLimits } from './limits.ts'
 export type { ListenerOptions, TlsFiles } from './listen.ts'
+export type { FormBody, FormEvent } from './multipart.ts'
 export { openApiDocument } from './openapi.ts'
 export { parseRange as parseProxyRange } from './proxies.ts'
 export type { RateLimitMode } from './rate-limit.ts'

@@ -8,6 +8,11 @@ export interface HttpLimits {
   readonly bodiesAtOnce: number
   /** The same of one client, so that nobody takes them all. */
   readonly bodiesPerClient: number
+  /** Uploads on their way at the same time, over all clients and of one. */
+  readonly uploadsAtOnce: number
+  readonly uploadsPerClient: number
+  /** An upload of which nothing comes for this long is broken off. */
+  readonly uploadStallMs: number
   /** Nesting of a JSON body. */
   readonly jsonDepth: number
   /** Answers longer than this are compressed for clients that accept it. */
@@ -32,6 +37,9 @@ export const DEFAULT_LIMITS: HttpLimits = {
   bodyDeadlineMs: 9000,
   bodiesAtOnce: 256,
   bodiesPerClient: 32,
+  uploadsAtOnce: 8,
+  uploadsPerClient: 4,
+  uploadStallMs: 9000,
   jsonDepth: 32,
   compressAbove: 4096,
   stallMs: 60_000,

@@ -89,6 +89,9 @@ function operation(known: string, plain: string, route: Route, envelope: boolean
         content: { 'application/json': { schema: toOpenApi(route.body, 'input') } },
       },
     }),
+    ...(route.upload !== undefined && {
+      requestBody: { required: true, content: { 'multipart/form-data': { schema: toOpenApi(route.upload.form, 'input') } } },
+    }),
     responses: { '200': success(route, envelope), ...failures(route, envelope) },
   }
 }

@@ -9,11 +9,13 @@ import type { Logger } from 'pino'
 import { actingAs } from '../actor.ts'
 import { ApiError, InvalidCredentials, InvalidRequest, NotFound, PermissionDenied } from '../errors.ts'
 import { assetFor, type StaticAssets } from './assets.ts'
-import { BodyCollector, BodyGate, tooLarge } from './body.ts'
+import { BodyCollector, BodyGate, type BodyLimits, tooLarge } from './body.ts'
+import { BodyStream } from './body-stream.ts'
 import type { Cors } from './cors.ts'
 import { Exchange, type Listener } from './exchange.ts'
 import { isJsonType, parseJson } from './json.ts'
 import type { HttpLimits } from './limits.ts'
+import { FORM_OVERHEAD, FormBody } from './multipart.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { httpsLocation } from './redirect.ts'
 import { sendError, sendRateLimited, sendReply } from './reply.ts'
@@ -43,7 +45,7 @@ interface Request {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly query: ReadonlyMap<string, string>
-  readonly body: BodyCollector | null
+  readonly body: BodyCollector | BodyStream | null
   readonly contentType: string
 }
 
@@ -76,20 +78,22 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #validators = new Map<Route, Validator>()
-  readonly #gate: BodyGate
+  readonly #gate: BodyGate<BodyLimits>
+  readonly #uploads: BodyGate
   readonly #inFlight = new Set<Exchange>()
   #whenIdle: (() => void) | null = null
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#router = new Router(options.routes)
-    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce, bodiesPerClient } = options.limits
+    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce, bodiesPerClient, uploadsAtOnce, uploadsPerClient } = options.limits
     this.#gate = new BodyGate({
       bytes: jsonBodyBytes,
       deadlineMs: bodyDeadlineMs,
       atOnce: bodiesAtOnce,
       perClient: bodiesPerClient,
     })
+    this.#uploads = new BodyGate({ atOnce: uploadsAtOnce, perClient: uploadsPerClient })
   }
 
   /** Requests without a complete answer. */
@@ -137,7 +141,7 @@ export class Pipeline {
     if ('binary' in route.response) exchange.readConditions(req)
 
     if (this.limited(exchange, route.rate)) return
-    if (!reading) this.#refuseLongBody(exchange)
+    if (!reading && route.upload === undefined) this.#refuseLongBody(exchange)
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
     if (!(caller instanceof Promise)) {
@@ -156,7 +160,7 @@ export class Pipeline {
 
   #newRequest(exchange: Exchange, req: HttpRequest, match: Match, route: Route, query: ReadonlyMap<string, string>): Request {
     const reading = exchange.method === 'GET' || exchange.isHead
-    const body = reading ? null : this.#collect(exchange)
+    const body = reading ? null : route.upload === undefined ? this.#collect(exchange) : this.#stream(exchange)
     return { exchange, route, params: match.params, query, body, contentType: body === null ? '' : req.getHeader('content-type') }
   }
 
@@ -235,9 +239,28 @@ export class Pipeline {
     return body
   }
 
+  #stream(exchange: Exchange): BodyStream | null {
+    if (!exchange.unreadBody && exchange.bodyLength === 0) return null
+    // Whatever is answered before the end has come: the rest is not waited for.
+    exchange.unreadBody = true
+    const body = new BodyStream(exchange.res, this.#gate, exchange.client.key, this.#options.limits.uploadStallMs, () => {
+      exchange.unreadBody = false
+    })
+    exchange.onEnd(() => body.cancel())
+    return body
+  }
+
   #receive(request: Request, caller: Caller | null): Promise<void> | undefined {
-    const { body, exchange, contentType } = request
-    if (body === null) return this.#call(request, caller, undefined)
+    const { body, exchange, contentType, route } = request
+    if (route.upload !== undefined) {
+      const limit = route.upload.maxBytes()
+      const { bodyLength } = exchange
+      if (bodyLength > limit + FORM_OVERHEAD) throw tooLarge(limit)
+      const stream = body instanceof BodyStream ? body : null
+      stream?.admit(this.#uploads)
+      return this.#call(request, caller, new FormBody(stream, contentType, limit, bodyLength > 0 ? bodyLength : null))
+    }
+    if (body === null || body instanceof BodyStream) return this.#call(request, caller, undefined)
     if (!isJsonType(contentType)) throw new InvalidRequest('content-type', 'The body must be application/json')
     return this.#parse(exchange, body).then((value) => this.#call(request, caller, value))
   }
@@ -256,7 +279,8 @@ export class Pipeline {
     const validator = this.#validator(route)
     const params = validator.params(request.params)
     const query = validator.query(request.query)
-    const input = new Input(params, query, validator.body(value), caller, exchange)
+    const body = value instanceof FormBody ? value : validator.body(value)
+    const input = new Input(params, query, body, caller, exchange)
     const handle = () => route.handler(input as Input & HandlerInput<never, never, never>)
     // Only what changes something needs a name beside it; reading stays free of the cost.
     const changes = caller !== null && route.method !== 'GET'

@@ -3,9 +3,11 @@
  * the OpenAPI document are all made from it. A handler takes typed input and returns a value (or one of the replies below) or throws
  * an `ApiError`; it never sees the HTTP library.
  */
+import type { FileHandle } from 'node:fs/promises'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { type Caller, type CredentialSource, ROLES, type Role } from '../caller.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { FormBody } from './multipart.ts'
 
 export { type Caller, type CredentialSource, ROLES, type Role }
 
@@ -51,8 +53,8 @@ export class BytesReply {
 /** A file from disk: streamed with backpressure, with Range and conditional requests. */
 export class FileReply {
   constructor(
-    /** Absolute path; the domain that made it answers for its containment. */
-    readonly path: string,
+    /** Absolute path, or what opens the file; the domain that made it answers for its containment. The reply closes what it has opened. */
+    readonly source: string | (() => Promise<FileHandle>),
     readonly type: string,
     readonly options: {
       /** Name for `Content-Disposition`; `inline` unless `attachment` is set. */
@@ -65,6 +67,14 @@ export class FileReply {
 /** What the OpenAPI document says of an answer that is no JSON. */
 export interface BinaryResponse {
   readonly binary: string
+}
+
+/** A form with a file of any length, which the handler takes as it comes instead of a body. */
+export interface Upload {
+  /** For the document; the handler itself checks what comes. */
+  readonly form: TObject
+  /** Of the file. */
+  readonly maxBytes: () => number
 }
 
 export interface Route {
@@ -82,6 +92,8 @@ export interface Route {
   readonly body?: TSchema
   /** An absent body counts as `{}`. */
   readonly bodyOptional?: boolean
+  /** Instead of `body`. */
+  readonly upload?: Upload
   readonly response: TSchema | BinaryResponse
   /** Codes beyond those that every route may answer (400, 401, 403, 429, 500). */
   readonly errors?: readonly ErrorCode[]
@@ -99,12 +111,14 @@ export function route<
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
   B extends TSchema | undefined = undefined,
+  U extends Upload | undefined = undefined,
 >(
-  spec: Omit<Route, 'params' | 'query' | 'body' | 'handler'> & {
+  spec: Omit<Route, 'params' | 'query' | 'body' | 'upload' | 'handler'> & {
     readonly params?: P
     readonly query?: Q
     readonly body?: B
-    readonly handler: (input: HandlerInput<Shape<P>, Shape<Q>, Shape<B>>) => unknown
+    readonly upload?: U
+    readonly handler: (input: HandlerInput<Shape<P>, Shape<Q>, U extends Upload ? FormBody : Shape<B>>) => unknown
   },
 ): Route {
   return spec as unknown as Route

@@ -18,7 +18,7 @@ import type { Catalogue, ListQuery } from './catalogue.ts'
 import { judgeFile, type Verdict } from './finish.ts'
 import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
 import { planRecording, type RecordingDefaults, type RecordingPlan, type RecordingRequest } from './plan.ts'
-import type { NewRow, RecordingRow } from './row.ts'
+import type { NewRow, RecordingPart, RecordingRow } from './row.ts'
 import type { NewTag, Tag, Tags } from './tags.ts'
 
 /** Free bytes that must remain beyond the estimate when a recording starts. */
@@ -192,6 +192,34 @@ export class Recorder implements Component {
     await rm(this.storage.hostPath(row.path), { force: true })
     this.tags.removeAll(id)
     this.catalogue.remove(id)
+    this.publish('deleted', row, {})
+  }
+
+  /** The recording that a file of the device storage belongs to. */
+  ownerOf(devicePath: string): RecordingRow | undefined {
+    return this.catalogue.byPath(devicePath)
+  }
+
+  running(): RecordingRow[] {
+    return this.catalogue.inState('recording')
+  }
+
+  /** A file has been deleted: its part leaves the recording, and with the last part the recording leaves the catalogue. */
+  forgetFile(devicePath: string): void {
+    const row = this.catalogue.byPath(devicePath)
+    if (!row) return
+    if (row.state === 'recording')
+      throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${row.id}`)
+    const parts = row.parts.filter((part) => part.path !== devicePath)
+    const [first] = parts
+    if (first) {
+      const sum = (of: (part: RecordingPart) => number) => parts.reduce((total, part) => total + of(part), 0)
+      const sums = { duration: sum((part) => part.duration), size: sum((part) => part.size) }
+      this.catalogue.update(row.id, { parts, filename: first.filename, path: first.path, ...sums })
+      return
+    }
+    this.tags.removeAll(row.id)
+    this.catalogue.remove(row.id)
     this.publish('deleted', row, {})
   }
 

@@ -60,11 +60,17 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'GET /api/recordings': ['viewer', 200],
   'GET /api/recordings/{id}': ['viewer', 404],
   'DELETE /api/recordings/{id}': ['operator', 400],
+  'GET /files': ['viewer', 200],
+  'GET /api/files': ['viewer', 200],
+  'GET /files/{filepath+}': ['viewer', 404],
+  'GET /download/{filepath+}': ['viewer', 404],
+  'DELETE /files/{filepath+}': ['operator', 400],
+  'POST /upload': ['operator', 400],
   'GET /api/streams': ['viewer', 200],
 }
 
 const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
-const PARAMS: Readonly<Record<string, string>> = { id: '999999', name: 'admin' }
+const PARAMS: Readonly<Record<string, string>> = { id: '999999', name: 'admin', filepath: 'no-such-file' }
 const PASSWORD = 'Battery-Staple-7'
 
 /** A token for each kind of caller. */
@@ -118,7 +124,7 @@ t.test('every route answers every kind of caller as the table says, in both form
   const tokens = await callers(server, await login(server))
   for (const [route, entry] of Object.entries(TABLE)) {
     const [method = '', pattern = ''] = route.split(' ')
-    const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => PARAMS[name] ?? '')
+    const path = pattern.replace(/\{(\w+)\+?\}/g, (_, name: string) => PARAMS[name] ?? '')
     const forms = path.startsWith('/api/') ? [path, path.replace('/api/', '/api/v1/')] : [path]
     for (const [caller, token] of Object.entries(tokens)) {
       for (const form of forms) {

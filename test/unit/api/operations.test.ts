@@ -16,6 +16,12 @@ POST /api/recording/start
 POST /api/recording/stop
 POST /api/recording/tag
 GET /api/recording/status
+POST /upload
+GET /files
+GET /api/files
+GET /files/{filepath}
+GET /download/{filepath}
+DELETE /files/{filepath}
 GET /api/recordings
 GET /api/recordings/{id}
 GET /api/snapshot

@@ -1,0 +1,289 @@
+/** Files on the device's storage, as users see them: upload, listing, download, delete. Nothing outside the storage's folder is touched or named. */
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { ApiError, Conflict, InvalidRequest, PermissionDenied } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { type Listing, type ListQuery, listFolder, mimeType } from './listing.ts'
+import { checkName, devicePath, isReserved, MAX_DEPTH, parsePath, UPLOAD_FOLDER } from './paths.ts'
+import { empty, removeEmpty, type Watcher } from './removal.ts'
+import { Space } from './space.ts'
+import type { DeviceStorage } from './storage.ts'
+import { at, type Found, isAbsent, missing, peek, reopen, syncNames, Tree } from './tree.ts'
+import { full, Upload } from './upload.ts'
+import { walk } from './walk.ts'
+
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+/** Each may look at 100,000 entries. */
+const LISTINGS_AT_ONCE = 4
+
+/** What the files must know of recordings. */
+export interface RecordedFiles {
+  /** The recording that a file belongs to, by device path. */
+  ownerOf(path: string): { readonly id: number; readonly camera: number; readonly state: string } | undefined
+  /** Those that are being written. */
+  running(): readonly { readonly parts: readonly { readonly path: string }[] }[]
+  /** The file has been deleted. */
+  forgetFile(path: string): void
+}
+
+export interface FileLimits {
+  readonly maxUploadBytes: number
+  /** 0: none. */
+  readonly quotaBytes: number
+}
+
+/** Who asks: accounts may be limited to some cameras, and so to their recordings. */
+export interface Viewer {
+  readonly cameras: readonly number[] | null
+}
+
+export interface StoredFile {
+  readonly name: string
+  readonly mime: string
+  open(): Promise<FileHandle>
+}
+
+export class Files implements Component {
+  private readonly tree: Tree
+  private readonly space: Space
+  /** Files get and lose their names one after the other. */
+  private turn: Promise<unknown> = Promise.resolve()
+  private listings = 0
+
+  constructor(
+    storage: DeviceStorage,
+    private readonly recordings: RecordedFiles,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    readonly limits: () => FileLimits,
+  ) {
+    this.tree = new Tree(storage.hostRoot)
+    this.space = new Space(storage, this.tree, () => limits().quotaBytes)
+  }
+
+  /** What a crash has left of uploads goes. */
+  async start(): Promise<void> {
+    const path = join(this.tree.root, UPLOAD_FOLDER)
+    let folder: FileHandle
+    try {
+      folder = await open(path, FOLDER)
+    } catch (error) {
+      if (!isAbsent(error)) throw error
+      // Absent, or something else of that name.
+      await rm(path, { force: true })
+      await mkdir(path, { mode: 0o700 })
+      return
+    }
+    let left = 0
+    try {
+      await empty(folder, [], { before: () => {}, after: () => left++ })
+    } finally {
+      await folder.close()
+    }
+    if (left > 0) this.log.warn({ files: left }, 'unfinished uploads removed')
+  }
+
+  async stop(): Promise<void> {
+    await this.turn
+  }
+
+  async list(viewer: Viewer, path: string, field: string, query: Omit<ListQuery, 'sees'>): Promise<Listing> {
+    const parts = parsePath(path, field)
+    if (query.filter !== undefined && !/^\.?[^./]{1,32}$/.test(query.filter)) {
+      throw new InvalidRequest('query.filter', 'An extension such as .avi is expected')
+    }
+    if (this.listings >= LISTINGS_AT_ONCE) {
+      throw new ApiError('SERVICE_UNAVAILABLE', 'Too many listings are being made', 'files', { 'Retry-After': '1' })
+    }
+    this.listings++
+    try {
+      return await listFolder(this.tree, parts, { ...query, sees: (file) => this.mayRead(viewer, file) })
+    } finally {
+      this.listings--
+    }
+  }
+
+  /** The file is opened when it is sent; whatever its path leads to by then, it is a regular file of the storage. */
+  find(viewer: Viewer, path: string, field: string): StoredFile {
+    const parts = parsePath(path, field)
+    const name = parts.at(-1)
+    if (name === undefined) throw new InvalidRequest(field, 'This is a folder: list it with /files?path=')
+    return { name, mime: mimeType(name), open: () => this.openFile(viewer, parts, name, field) }
+  }
+
+  /** `expected`: the length of the request, where it is known. The caller ends the upload in every case. */
+  async receive(expected: number | null): Promise<Upload> {
+    const share = await this.space.admit(expected)
+    let folder: FileHandle | undefined
+    try {
+      folder = await this.tree.inFolder([], (root) => open(at(root, UPLOAD_FOLDER), FOLDER))
+      const upload = new Upload(folder, this.space, share)
+      await upload.open()
+      return upload
+    } catch (error) {
+      await folder?.close()
+      this.space.release(share, false)
+      throw error
+    }
+  }
+
+  /** Checked as soon as it is known, so that no bytes come in vain. */
+  checkFilename(name: string): void {
+    checkName(name.normalize('NFC'), 'body.file')
+  }
+
+  async publish(
+    upload: Upload,
+    target: { readonly folder: string; readonly filename: string; readonly overwrite: boolean },
+  ): Promise<{ filename: string; path: string; size: number }> {
+    this.checkFilename(target.filename)
+    const name = target.filename.normalize('NFC')
+    const folder = parsePath(target.folder.normalize('NFC'), 'body.path')
+    if (folder.length >= MAX_DEPTH) throw new InvalidRequest('body.path', `The path is deeper than ${MAX_DEPTH} folders`)
+    if (folder.length === 0 && isReserved(name)) throw new InvalidRequest('body.file', 'This name belongs to the server')
+    await upload.seal()
+    const path = await this.inTurn(() =>
+      this.inNewFolder(folder, async (handle, real) => {
+        await this.give(upload, handle, [...real, name], target.overwrite)
+        await syncNames(handle)
+        return devicePath([...real, name])
+      }),
+    )
+    const result = { filename: name, path, size: upload.size }
+    this.bus.publish('file', 'uploaded', { ...result })
+    return result
+  }
+
+  async remove(viewer: Viewer, path: string, field: string, recursive: boolean): Promise<void> {
+    const parts = parsePath(path, field)
+    const name = parts.at(-1)
+    if (name === undefined) throw new InvalidRequest(field, 'The storage itself cannot be deleted')
+    await this.inTurn(() =>
+      this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
+        const found = await peek(folder, name)
+        if (found === null) throw missing()
+        try {
+          const own = [...real, found.name]
+          if (found.stats.isDirectory()) await this.removeFolder(viewer, folder, found, own, recursive)
+          else if (found.stats.isFile()) await this.removeFile(viewer, folder, own)
+          else throw missing()
+          await syncNames(folder)
+          this.bus.publish('file', 'deleted', { path: devicePath(own), recursive: found.stats.isDirectory() })
+        } finally {
+          await found.handle.close()
+        }
+      }),
+    )
+  }
+
+  private async openFile(viewer: Viewer, parts: readonly string[], name: string, field: string): Promise<FileHandle> {
+    return this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
+      const found = await peek(folder, name)
+      if (found === null) throw missing()
+      try {
+        if (found.stats.isDirectory()) throw new InvalidRequest(field, 'This is a folder: list it with /files?path=')
+        const path = devicePath([...real, found.name])
+        this.demandOwn(viewer, path)
+        this.demandFinished(path)
+        return await reopen(found)
+      } finally {
+        await found.handle.close()
+      }
+    })
+  }
+
+  /** Gives the upload its name: over a file that nobody owns, or where nothing is. */
+  private async give(upload: Upload, folder: FileHandle, parts: readonly string[], overwrite: boolean): Promise<void> {
+    const name = parts.at(-1) ?? ''
+    const path = devicePath(parts)
+    this.demandFinished(path)
+    if (this.recordings.ownerOf(path)) throw new Conflict('This is the file of a recording', path)
+    const existing = await peek(folder, name)
+    await existing?.handle.close()
+    // Only over what was seen to be a plain file: a recording that begins meanwhile avoids its name.
+    if (overwrite && existing?.stats.isFile()) return upload.replace(folder, name)
+    if (existing)
+      throw new Conflict(existing.stats.isDirectory() ? 'There is a folder of that name' : 'The file exists already', path)
+    return upload.place(folder, name)
+  }
+
+  /** The folder, made where it is missing. */
+  private async inNewFolder<T>(
+    parts: readonly string[],
+    work: (folder: FileHandle, parts: readonly string[]) => Promise<T>,
+  ): Promise<T> {
+    for (let depth = 1; depth <= parts.length; depth++) {
+      const name = parts[depth - 1] ?? ''
+      await this.tree.inFolder(parts.slice(0, depth - 1), async (folder) => {
+        const found = await peek(folder, name)
+        await found?.handle.close()
+        if (found?.stats.isDirectory()) return
+        if (found) throw new Conflict('A file is in the way of this folder', devicePath(parts.slice(0, depth)))
+        await full(mkdir(at(folder, name), { mode: 0o750 })).catch(existing)
+        await syncNames(folder)
+      })
+    }
+    return this.tree.inFolder(parts, work)
+  }
+
+  private async removeFile(viewer: Viewer, folder: FileHandle, parts: readonly string[]): Promise<void> {
+    const path = devicePath(parts)
+    this.demandOwn(viewer, path)
+    this.demandFinished(path)
+    await rm(at(folder, parts.at(-1) ?? ''))
+    this.recordings.forgetFile(path)
+  }
+
+  private async removeFolder(
+    viewer: Viewer,
+    folder: FileHandle,
+    found: Found,
+    parts: readonly string[],
+    recursive: boolean,
+  ): Promise<void> {
+    if (!recursive) throw new InvalidRequest('query.recursive', 'A folder is only deleted with recursive=true')
+    const inside = `${devicePath(parts)}/`
+    const running = this.recordings.running().flatMap((row) => row.parts.map((part) => part.path))
+    for (const path of running) if (path.startsWith(inside)) throw inProgress(path)
+    if (viewer.cameras !== null) {
+      for await (const entry of walk(found.handle, parts, { recursive: true })) this.demandOwn(viewer, devicePath(entry.parts))
+    }
+    const watcher: Watcher = {
+      before: (own) => this.demandFinished(devicePath(own)),
+      after: (own) => this.recordings.forgetFile(devicePath(own)),
+    }
+    await empty(found.handle, parts, watcher)
+    await removeEmpty(at(folder, found.name))
+  }
+
+  private mayRead({ cameras }: Viewer, path: string): boolean {
+    if (cameras === null) return true
+    const owner = this.recordings.ownerOf(path)
+    return !owner || cameras.includes(owner.camera)
+  }
+
+  private demandOwn(viewer: Viewer, path: string): void {
+    if (!this.mayRead(viewer, path)) throw new PermissionDenied('the recording of another camera')
+  }
+
+  private demandFinished(path: string): void {
+    if (this.recordings.ownerOf(path)?.state === 'recording') throw inProgress(path)
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.turn.then(work)
+    this.turn = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+function inProgress(path: string): ApiError {
+  return new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', path)
+}
+
+function existing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+}

@@ -1,0 +1,106 @@
+/**
+ * The way down from the storage's folder, one component at a time and by descriptor: whatever happens to the tree meanwhile, no symbolic
+ * link is followed and nothing but folders and regular files is ever opened.
+ */
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { ApiError } from '../errors.ts'
+
+/** A descriptor that names a file without opening it: no device wakes up. Node has no name for it. */
+const O_PATH = 0o10000000
+const PEEK = O_PATH | constants.O_NOFOLLOW
+const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EACCES'])
+
+/** Path of what a descriptor names; followed by `/name`, of what lies in that folder. */
+export function at(handle: FileHandle, name?: string): string {
+  const own = `/proc/self/fd/${handle.fd}`
+  return name === undefined ? own : `${own}/${name}`
+}
+
+export function missing(): ApiError {
+  return new ApiError('FILE_NOT_FOUND', 'The file does not exist')
+}
+
+/** True for errors that mean no more than that there is no such file. */
+export function isAbsent(error: unknown): boolean {
+  return ABSENT.has((error as NodeJS.ErrnoException).code ?? '')
+}
+
+export interface Found {
+  /** Names only (`O_PATH`): the caller closes it. */
+  readonly handle: FileHandle
+  readonly stats: Stats
+  /** As the file system spells it. */
+  readonly name: string
+}
+
+export class Tree {
+  constructor(
+    /** May itself be a link to another disk. */
+    readonly root: string,
+  ) {}
+
+  private async openRoot(): Promise<FileHandle> {
+    try {
+      return await open(this.root, O_PATH | constants.O_DIRECTORY)
+    } catch (error) {
+      if (!isAbsent(error)) throw error
+      throw new ApiError('SERVICE_UNAVAILABLE', 'The storage cannot be reached', 'storage')
+    }
+  }
+
+  /** `work` gets the folder, open for as long as it takes, and its path as it is really spelled. FILE_NOT_FOUND where there is none. */
+  async inFolder<T>(parts: readonly string[], work: (folder: FileHandle, parts: readonly string[]) => Promise<T>): Promise<T> {
+    let folder = await this.openRoot()
+    try {
+      const real: string[] = []
+      for (const part of parts) {
+        const next = await peek(folder, part)
+        if (next === null) throw missing()
+        await folder.close()
+        folder = next.handle
+        real.push(next.name)
+        if (!next.stats.isDirectory()) throw missing()
+      }
+      return await work(folder, real)
+    } finally {
+      await folder.close()
+    }
+  }
+}
+
+/** What lies under a name, without opening it; null where nothing does. Names that are the same text to a reader find each other. */
+export async function peek(folder: FileHandle, name: string): Promise<Found | null> {
+  for (const spelling of new Set([name, name.normalize('NFC')])) {
+    let handle: FileHandle
+    try {
+      handle = await open(at(folder, spelling), PEEK)
+    } catch (error) {
+      if (isAbsent(error)) continue
+      throw error
+    }
+    try {
+      return { handle, stats: await handle.stat(), name: spelling }
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+  return null
+}
+
+/** Opens exactly what was found, which must be a regular file. */
+export function reopen(found: Found): Promise<FileHandle> {
+  if (!found.stats.isFile()) throw missing()
+  return open(at(found.handle), constants.O_RDONLY | constants.O_NOCTTY)
+}
+
+/** Makes new names in a folder survive a power cut. */
+export async function syncNames(folder: FileHandle): Promise<void> {
+  const own = await open(`${at(folder)}/.`, constants.O_RDONLY | constants.O_DIRECTORY)
+  try {
+    await own.sync()
+  } finally {
+    await own.close()
+  }
+}

@@ -1,0 +1,92 @@
+/** One upload: a file without a place until it is whole, which then takes its name in one step. */
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
+import { ApiError, Conflict } from '../errors.ts'
+import type { Share, Space } from './space.ts'
+import { at, isAbsent } from './tree.ts'
+
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+
+export class Upload {
+  private readonly name = randomUUID()
+  private file: FileHandle | undefined
+  private placed = false
+
+  constructor(
+    /** Where it lies until then; closed with the upload. */
+    private readonly folder: FileHandle,
+    private readonly space: Space,
+    private readonly share: Share,
+  ) {}
+
+  get size(): number {
+    return this.share.written
+  }
+
+  async open(): Promise<void> {
+    this.file = await full(open(at(this.folder, this.name), NEW_FILE, 0o640))
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (!this.file) throw new Error('the upload is over')
+    this.space.grow(this.share, bytes.length)
+    for (let done = 0; done < bytes.length; ) {
+      done += (await full(this.file.write(bytes, done, bytes.length - done))).bytesWritten
+    }
+  }
+
+  /** Makes the content durable, before it gets its name. */
+  async seal(): Promise<void> {
+    if (!this.file) throw new Error('the upload is over')
+    await full(this.file.sync())
+    await this.file.close()
+    this.file = undefined
+  }
+
+  /** CONFLICT where the name is taken, however closely before. */
+  async place(target: FileHandle, name: string): Promise<void> {
+    await placing(link(at(this.folder, this.name), at(target, name)), name)
+    this.placed = true
+  }
+
+  /** Puts the file in the place of another one: readers find the old or the new one, whole. */
+  async replace(target: FileHandle, name: string): Promise<void> {
+    await placing(rename(at(this.folder, this.name), at(target, name)), name)
+    this.placed = true
+  }
+
+  /** In every case the last call: what did not get a name leaves nothing. */
+  async end(): Promise<void> {
+    await this.file?.close()
+    this.file = undefined
+    await unlink(at(this.folder, this.name)).catch((error: unknown) => {
+      if (!isAbsent(error)) throw error
+    })
+    await this.folder.close()
+    this.space.release(this.share, this.placed)
+  }
+}
+
+async function placing(step: Promise<void>, name: string): Promise<void> {
+  try {
+    await full(step)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || code === 'EISDIR' || code === 'ENOTEMPTY')
+      throw new Conflict('There is a file of that name already', name)
+    if (code === 'EXDEV') throw new Conflict('That folder lies on another disk', name)
+    throw error
+  }
+}
+
+/** A disk that fills up meanwhile is told as such. */
+export async function full<T>(step: Promise<T>): Promise<T> {
+  try {
+    return await step
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new ApiError('INSUFFICIENT_STORAGE', 'The disk is full')
+    throw error
+  }
+}
