@@ -9,7 +9,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http clean test-install test-unit test-integration test-c test-media test-web test-leak
+.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-web test-leak
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -62,6 +62,9 @@ bench: build ## CPU time per unit, compared within the run
 
 bench-http: build ## CPU per request against Fastify and Express, Basic credentials, logins
 	npx tsx test/bench/http.ts
+
+bench-catalogue: | install ## the catalogue with a million entries: start-up, lists, changes, memory
+	npx tsx test/bench/catalogue.ts
 
 lint: ## types, lint and format of everything
 	npx tsc -p .

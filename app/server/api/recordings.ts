@@ -1,6 +1,5 @@
 /** The catalogue: list, download, delete. */
 import { Type } from '@sinclair/typebox'
-import { type Caller, seesCamera } from '../caller.ts'
 import { ApiError } from '../errors.ts'
 import { FileReply, type Route, route } from '../http/index.ts'
 import { MEDIA_STATES, type Recorder, type RecordingRow } from '../recording/index.ts'
@@ -54,7 +53,7 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
       }),
       handler: ({ query, caller }) => {
         const page = { limit: query.limit ?? 100, offset: query.offset ?? 0 }
-        const { rows, total } = listFor(recorder, required(caller), { ...query, ...page })
+        const { rows, total } = recorder.list({ ...query, ...page, cameras: required(caller).cameras })
         return { recordings: rows.map(entryOf), total, ...page }
       },
     }),
@@ -96,18 +95,6 @@ export function recordingsRoutes(recorder: Recorder): Route[] {
       },
     }),
   ]
-}
-
-/** Those of the caller's cameras; the catalogue itself knows no callers. */
-function listFor(
-  recorder: Recorder,
-  caller: Caller,
-  query: Parameters<Recorder['list']>[0],
-): { rows: RecordingRow[]; total: number } {
-  if (caller.cameras === null) return recorder.list(query)
-  const { rows } = recorder.list({ ...query, limit: 1_000_000, offset: 0 })
-  const own = rows.filter((row) => seesCamera(caller, row.camera))
-  return { rows: own.slice(query.offset, query.offset + query.limit), total: own.length }
 }
 
 function entryOf(row: RecordingRow) {

@@ -1,37 +1,47 @@
 /**
- * The catalogue of recordings: one row a recording with the specification's columns, an index on (timestamp_start, timestamp_end), one
- * on state, and one on the paths of all parts. A row and its index entries change in one transaction.
+ * The catalogue of recordings: one row a recording with the specification's columns. A row and its index entries change in one transaction,
+ * and a list costs the same whether there are ten entries or a million.
  */
 import type { Store, Table } from '../store/index.ts'
-import { type MediaState, type NewRow, type RecordingRow, VIDEO_TYPES } from './row.ts'
+import { cellOf } from './cells.ts'
+import { CatalogueIndexes, comparePositions, type Position, positionOf, type WalkFilter } from './indexes.ts'
+import { MEDIA_STATES, type MediaState, type NewRow, type RecordingRow, VIDEO_TYPES } from './row.ts'
+import { TIME_LIMIT } from './time-counts.ts'
 
-export interface ListQuery {
+/** Moving pictures only unless `types` says otherwise. */
+export interface ListQuery extends WalkFilter {
   readonly limit: number
   readonly offset: number
   readonly state?: MediaState
-  /** Started at or after, and before, epoch milliseconds. */
-  readonly from?: number
-  readonly to?: number
+  readonly oldestFirst?: boolean
+  /** Begins behind this entry instead of at an offset. */
+  readonly after?: Position
 }
 
-type TimeKey = [start: number, end: number, id: number]
-type StateKey = [state: MediaState, id: number]
+export interface Page {
+  readonly rows: RecordingRow[]
+  readonly total: number
+  /** Where the next page begins; null: there is none. */
+  readonly next: Position | null
+}
 
 /** Grows with each change of what the indexes hold: they are then made anew from the rows. */
-const LAYOUT = 1
+const LAYOUT = 2
 const REBUILD_BATCH = 5000
+/** How much is read ahead of whoever walks: nothing stays open while he works on it. */
+const WALK_BATCH = 256
 
 export class Catalogue {
   private readonly rows: Table<number, RecordingRow>
-  private readonly byTime: Table<TimeKey, true>
-  private readonly byState: Table<StateKey, true>
-  private readonly paths: Table<string, number>
+  private readonly indexes: CatalogueIndexes
+  private readonly removing: ((id: number) => void)[] = []
 
-  constructor(private readonly store: Store) {
+  constructor(
+    private readonly store: Store,
+    private readonly now: () => number = Date.now,
+  ) {
     this.rows = store.table('recordings')
-    this.byTime = store.table('recordings_by_time')
-    this.byState = store.table('recordings_by_state')
-    this.paths = store.table('recordings_by_path')
+    this.indexes = new CatalogueIndexes(store)
     const meta = store.table<string, number>('meta')
     if (meta.get('recordings_layout') === LAYOUT) return
     this.rebuild()
@@ -40,9 +50,34 @@ export class Catalogue {
 
   create(row: NewRow): RecordingRow {
     return this.store.transaction(() => {
-      const created = { ...row, id: this.store.nextId('recordings') }
-      this.put(created)
+      const created = whole({ ...row, id: this.store.nextId('recordings') })
+      this.rows.put(created.id, created)
+      this.indexes.change(null, created)
       return created
+    })
+  }
+
+  /** Stills and copies: what is finished when it is entered. */
+  addMedia(
+    media: Pick<RecordingRow, 'media_type' | 'encoding' | 'filename' | 'path' | 'size' | 'camera' | 'timestamp_start'> &
+      Partial<NewRow>,
+  ): RecordingRow {
+    const { filename, path, size, timestamp_start, duration = 0 } = media
+    return this.create({
+      timestamp_end: timestamp_start + duration,
+      duration,
+      resolution: '',
+      fps: 0,
+      state: 'ready',
+      tag_markers: 0,
+      video_codec: null,
+      audio_codec: null,
+      parts: [{ filename, path, duration, size, sha256: null }],
+      time_synced: true,
+      boot_id: '',
+      trigger: 'manual',
+      created_by: null,
+      ...media,
     })
   }
 
@@ -52,7 +87,7 @@ export class Catalogue {
 
   /** The recording that a file belongs to, whichever part it is. */
   byPath(devicePath: string): RecordingRow | undefined {
-    const id = this.paths.get(devicePath)
+    const id = this.indexes.idOfPath(devicePath)
     return id === undefined ? undefined : this.rows.get(id)
   }
 
@@ -60,76 +95,149 @@ export class Catalogue {
     return this.store.transaction(() => {
       const row = this.rows.get(id)
       if (!row) return undefined
-      this.removeIndexes(row)
-      const changed = { ...row, ...change }
-      this.put(changed)
+      const changed = whole({ ...row, ...change, id })
+      this.rows.put(id, changed)
+      this.indexes.change(row, changed)
       return changed
     })
   }
 
+  /** With all that hangs on it. */
   remove(id: number): void {
     this.store.transaction(() => {
       const row = this.rows.get(id)
       if (!row) return
-      this.removeIndexes(row)
+      for (const work of this.removing) work(id)
+      this.indexes.change(row, null)
       this.rows.remove(id)
     })
   }
 
-  /** Newest first. */
-  list({ limit, offset, state, from = 0, to }: ListQuery): { rows: RecordingRow[]; total: number } {
-    const end = to ?? Number.MAX_SAFE_INTEGER
-    if (state === undefined) {
-      // Reversed, lmdb starts at the upper bound.
-      const range = { start: [end], end: [from], reverse: true } as never
-      const rows = [...this.byTime.keys({ ...(range as object), limit, offset })].map(([, , id]) => this.rows.get(id))
-      return { rows: rows.filter((row) => row !== undefined), total: this.byTime.count(range) }
+  /** What goes with a recording: `work` runs in the transaction that removes it. */
+  onRemove(work: (id: number) => void): void {
+    this.removing.push(work)
+  }
+
+  /** Newest first unless asked otherwise. */
+  list(query: ListQuery): Page {
+    const { limit, offset, oldestFirst = false, after } = query
+    const filter = filterOf(query)
+    const { cells, from, to } = this.scope(filter)
+    const early = this.early(filter, cells, from, !oldestFirst)
+    const within = this.indexes.count(cells, from, to)
+    const total = within + early.length
+    if (after) {
+      const rows = [...take(this.walk(filter, oldestFirst, after), limit)]
+      return { rows, total, next: nextOf(rows, rows.length === limit) }
     }
-    const matching = this.inState(state).filter(({ timestamp_start }) => timestamp_start >= from && timestamp_start < end)
-    matching.sort((a, b) => b.timestamp_start - a.timestamp_start || b.id - a.id)
-    return { rows: matching.slice(offset, offset + limit), total: matching.length }
+    const inside = (skip: number, count: number) =>
+      [...take(this.indexes.page(cells, from, to, skip, !oldestFirst), count)].flatMap(([, , id]) => this.rows.get(id) ?? [])
+    const [first, behind] = oldestFirst ? [early.length, within] : [within, early.length]
+    const shares = [share(offset, limit, 0, first), share(offset, limit, first, behind)] as const
+    const [a, b] = shares.map(({ skip, count }, n) => {
+      if (count === 0) return []
+      return (n === 0) === oldestFirst ? early.slice(skip, skip + count) : inside(skip, count)
+    })
+    const rows = [...(a ?? []), ...(b ?? [])]
+    return { rows, total, next: nextOf(rows, offset + rows.length < total) }
+  }
+
+  /** How many a filter leaves. */
+  count(filter: WalkFilter): number {
+    const { cells, from, to } = this.scope(filter)
+    return this.indexes.count(cells, from, to) + this.early(filter, cells, from, false).length
+  }
+
+  /** All that a filter leaves, in order, behind `after`. Whoever walks may wait and write in between. */
+  *walk(filter: WalkFilter, oldestFirst: boolean, after?: Position): Generator<RecordingRow> {
+    const { cells, from, to } = this.scope(filter)
+    const ahead = (a: Position, b: Position) => comparePositions(a, b) < 0 === oldestFirst
+    const early = this.early(filter, cells, from, !oldestFirst).filter((row) => !after || ahead(after, positionOf(row)))
+    if (oldestFirst) yield* early
+    for (let place = after; ; ) {
+      const batch = [...take(this.indexes.merge(cells, from, to, !oldestFirst, place), WALK_BATCH)]
+      for (const [, , id] of batch) {
+        const row = this.rows.get(id)
+        if (row) yield row
+      }
+      place = batch.at(-1)
+      if (batch.length < WALK_BATCH) break
+    }
+    if (!oldestFirst) yield* early
   }
 
   inState(state: MediaState): RecordingRow[] {
-    const keys = this.byState.keys({ start: [state, 0], end: [state, Number.MAX_SAFE_INTEGER] })
-    return [...keys].map(([, id]) => this.rows.get(id)).filter((row) => row !== undefined)
+    return [...this.indexes.inState(state)].flatMap((id) => this.rows.get(id) ?? [])
   }
 
   /** Finished moving pictures without a tag, oldest first: what retention may take. */
   *oldestUntagged(): Generator<RecordingRow> {
-    for (const [, , id] of this.byTime.keys()) {
-      const row = this.rows.get(id)
-      if (row && row.state !== 'recording' && row.tag_markers === 0 && VIDEO_TYPES.includes(row.media_type)) yield row
+    const states = MEDIA_STATES.filter((state) => state !== 'recording')
+    for (const row of this.walk({ types: VIDEO_TYPES, states, tagged: false }, true)) {
+      if (row.tag_markers === 0) yield row
     }
   }
 
-  private put(row: RecordingRow): void {
-    this.rows.put(row.id, row)
-    this.addIndexes(row)
+  private scope(filter: WalkFilter): { cells: number[]; from: number; to: number } {
+    const { from = 0, to = TIME_LIMIT - 1 } = filter
+    return { cells: this.indexes.cells(filter), from: Math.max(0, from), to: Math.min(TIME_LIMIT - 1, to) }
   }
 
-  private addIndexes(row: RecordingRow): void {
-    this.byTime.put([row.timestamp_start, row.timestamp_end, row.id], true)
-    this.byState.put([row.state, row.id], true)
-    for (const { path } of row.parts) this.paths.put(path, row.id)
-  }
-
-  private removeIndexes(row: RecordingRow): void {
-    this.byTime.remove([row.timestamp_start, row.timestamp_end, row.id])
-    this.byState.remove([row.state, row.id])
-    for (const { path } of row.parts) this.paths.remove(path)
+  /** Those that began before the range and reach into it. */
+  private early(filter: WalkFilter, cells: readonly number[], from: number, reverse: boolean): RecordingRow[] {
+    if (from === 0 || cells.length === 0) return []
+    const wanted = new Set(cells)
+    const ids = new Set(this.indexes.reachingInto(from))
+    const rows = [...ids].flatMap((id) => this.rows.get(id) ?? [])
+    const reaching = rows.filter((row) => {
+      const end = row.state === 'recording' ? Math.max(row.timestamp_end, this.now()) : row.timestamp_end
+      return row.timestamp_start < from && end >= from && wanted.has(cellOf(row))
+    })
+    if (filter.to !== undefined && filter.to < from) return []
+    return reaching.sort((a, b) => comparePositions(positionOf(a), positionOf(b)) * (reverse ? -1 : 1))
   }
 
   /** In batches: a crash in between begins anew. */
   private rebuild(): void {
-    for (const table of [this.byTime, this.byState, this.paths]) table.clear()
+    this.indexes.clear()
     for (let after = 0; ; ) {
       const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
       this.store.transaction(() => {
-        for (const { value } of batch) this.addIndexes(value)
+        for (const { value } of batch) this.indexes.change(null, value)
       })
       after = batch.at(-1)?.key ?? 0
       if (batch.length < REBUILD_BATCH) return
     }
+  }
+}
+
+function filterOf({ state, ...query }: ListQuery): WalkFilter {
+  return { types: VIDEO_TYPES, ...query, ...(state === undefined ? {} : { states: [state] }) }
+}
+
+/** Of a page over two groups, the part that falls into the group of `size` behind `before` others. */
+function share(offset: number, limit: number, before: number, size: number): { skip: number; count: number } {
+  const skip = Math.max(0, offset - before)
+  const end = Math.min(size, offset + limit - before)
+  return { skip, count: Math.max(0, end - skip) }
+}
+
+function nextOf(rows: readonly RecordingRow[], more: boolean): Position | null {
+  const last = rows.at(-1)
+  return more && last ? positionOf(last) : null
+}
+
+/** Times are whole milliseconds that the indexes can hold. */
+function whole(row: RecordingRow): RecordingRow {
+  const time = (value: number) => Math.min(TIME_LIMIT - 1, Math.max(0, Math.trunc(value)))
+  return { ...row, timestamp_start: time(row.timestamp_start), timestamp_end: time(row.timestamp_end) }
+}
+
+function* take<T>(items: Iterable<T>, count: number): Generator<T> {
+  let left = count
+  if (left <= 0) return
+  for (const item of items) {
+    yield item
+    if (--left === 0) return
   }
 }

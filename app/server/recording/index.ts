@@ -1,4 +1,5 @@
-export { Catalogue, type ListQuery } from './catalogue.ts'
+export { Catalogue, type ListQuery, type Page } from './catalogue.ts'
+export type { Position, WalkFilter } from './indexes.ts'
 export { RECORDING_STATES, type RecordingState } from './machine.ts'
 export type { RecordingDefaults, RecordingRequest } from './plan.ts'
 export { isPlayable, Playback } from './playback.ts'

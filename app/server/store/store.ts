@@ -10,10 +10,17 @@ import { MIGRATIONS, type Migration } from './migrations.ts'
 import { Table } from './table.ts'
 
 const MAP_SIZE = 4 * 1024 ** 3
-const MAX_TABLES = 32
+const MAX_TABLES = 64
+
+/** The transaction that is open; `failure` is what a part of it threw. */
+interface Writing {
+  failure?: { readonly error: unknown }
+}
 
 export class Store implements Component {
   private root: RootDatabase | undefined
+  private writing: Writing | undefined
+  private readonly tables = new Map<string, Table<never, never>>()
 
   constructor(
     /** Folder of the environment; made when missing. */
@@ -39,15 +46,38 @@ export class Store implements Component {
   async stop(): Promise<void> {
     await this.root?.close()
     this.root = undefined
+    this.tables.clear()
   }
 
   table<K extends Key, V>(name: string): Table<K, V> {
-    return new Table(this.database().openDB<V, K>({ name, encoding: 'json' }))
+    const known = this.tables.get(name)
+    if (known) return known as Table<K, V>
+    const table = new Table(this.database().openDB<V, K>({ name, encoding: 'json' }))
+    this.tables.set(name, table as Table<never, never>)
+    return table
   }
 
-  /** All writes of `work` or none. `work` is synchronous. */
+  /** All writes of `work` or none. `work` is synchronous. A transaction inside another is a part of it, and when it throws, both fail. */
   transaction<T>(work: () => T): T {
-    return this.database().transactionSync(work)
+    if (this.writing) {
+      try {
+        return work()
+      } catch (error) {
+        this.writing.failure ??= { error }
+        throw error
+      }
+    }
+    return this.database().transactionSync(() => {
+      const writing: Writing = {}
+      this.writing = writing
+      try {
+        const result = work()
+        if (writing.failure) throw writing.failure.error
+        return result
+      } finally {
+        this.writing = undefined
+      }
+    })
   }
 
   /** The next number of a sequence, from 1; call it inside a transaction. */

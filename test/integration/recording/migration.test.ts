@@ -54,7 +54,7 @@ t.test('recordings of schema 2 come along and are found by time, state and path'
   }
   t.same(catalogue.get(7), row)
   t.same(catalogue.byPath(written.path), row)
-  t.same(catalogue.list({ limit: 10, offset: 0 }), { rows: [row], total: 1 })
+  t.same(catalogue.list({ limit: 10, offset: 0 }), { rows: [row], total: 1, next: null })
   t.same(catalogue.inState('ready'), [row])
   t.same([...catalogue.oldestUntagged()], [row])
   t.equal(catalogue.create(row).id, 8, 'ids go on')

@@ -52,6 +52,28 @@ t.test('a transaction that throws leaves nothing behind', async (t) => {
   )
 })
 
+t.test('a transaction inside another is a part of it, also when somebody catches what it throws', async (t) => {
+  const store = new Store(scratch(), log)
+  await store.start()
+  t.teardown(() => store.stop())
+  const table = store.table<string, number>('numbers')
+  const both = (inner: () => void) => () =>
+    store.transaction(() => {
+      table.put('outer', 1)
+      try {
+        store.transaction(inner)
+      } catch {}
+    })
+  const failing = () => {
+    table.put('inner', 1)
+    throw new Error('half way')
+  }
+  t.throws(both(failing), { message: 'half way' })
+  t.same([table.get('outer'), table.get('inner')], [undefined, undefined])
+  both(() => table.put('inner', 2))()
+  t.same([table.get('outer'), table.get('inner')], [1, 2])
+})
+
 t.test('migrations run once, in order, after a backup; an unknown schema is refused', async (t) => {
   const path = scratch()
   const ran: number[] = []
