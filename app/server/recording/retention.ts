@@ -1,0 +1,228 @@
+/**
+ * Makes room: recordings that are too old go, and the oldest go when the medium fills up. Only finished ones without a tag, and each is told.
+ * Age counts only while the clock may be believed, lest a wrong date deletes everything.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { errorText } from '../errors.ts'
+import type { DeviceStorage } from '../files/index.ts'
+import type { Logger } from '../log.ts'
+import type { Clock } from '../platform/index.ts'
+import type { Store } from '../store/index.ts'
+import type { Catalogue } from './catalogue.ts'
+import { ClockTrust } from './clock-trust.ts'
+import type { Removal } from './removal.ts'
+import { chooseForAge, chooseForSpace, freeBytesWanted, isDeletable, MAX_LOOK } from './retention-choice.ts'
+import type { RecordingRow } from './row.ts'
+
+const TICK_MS = 1000
+const AGE_INTERVAL_MS = 600_000
+/** Recordings that one tick deletes at most. */
+const MAX_PER_TICK = 50
+/** Somebody waits for `makeRoom`. */
+const MAKE_ROOM_MS = 15_000
+/** A file that is still being read gives its space back later; until then it counts as given back. */
+const OWED_MS = 30_000
+const GIVEN_BACK_MS = 500
+const ALERT_INTERVAL_MS = 60_000
+
+export interface RetentionPolicy {
+  /** 0: never by age. */
+  readonly retention_days: number
+  /** 0: never by space. */
+  readonly retention_min_free_bytes: number
+  /** What files may take together; 0: no limit. */
+  readonly quota_bytes: number
+}
+
+type Cause = 'age' | 'space' | 'quota'
+
+export class Retention implements Component {
+  private timer: NodeJS.Timeout | undefined
+  private stopping = false
+  private work: Promise<unknown> = Promise.resolve()
+  private ageDue = Number.NEGATIVE_INFINITY
+  private owed = { bytes: 0, until: 0 }
+  /** Could not be deleted; another try would fail as well. */
+  private readonly stuck = new Set<number>()
+  private exhausted = false
+  private told = { at: Number.NEGATIVE_INFINITY, deleted: 0, bytes: 0 }
+  private trust: ClockTrust | undefined
+  private readonly onSync = () => {
+    this.ageDue = Number.NEGATIVE_INFINITY
+  }
+
+  constructor(
+    private readonly store: Store,
+    private readonly catalogue: Catalogue,
+    private readonly removal: Removal,
+    private readonly storage: DeviceStorage,
+    private readonly clock: Clock,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    private readonly policy: () => RetentionPolicy,
+    /** Bytes that count against the quota. */
+    private readonly quotaUsed: () => number = () => 0,
+  ) {}
+
+  start(): void {
+    this.trust = new ClockTrust(this.store, this.clock)
+    this.bus.on('clock-synchronised', this.onSync)
+    this.schedule(0)
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true
+    clearTimeout(this.timer)
+    this.bus.off('clock-synchronised', this.onSync)
+    await this.work
+  }
+
+  /**
+   * True when that many bytes are free on the medium of the recordings, after deleting the oldest untagged recordings where need be. False,
+   * and nothing deleted, when even that would not do.
+   */
+  makeRoom(bytes: number): Promise<boolean> {
+    return this.inTurn(() => this.free(bytes, true))
+  }
+
+  private schedule(ms: number): void {
+    this.timer = setTimeout(() => {
+      this.inTurn(() => this.tick())
+        .catch((error) => this.log.error({ error: errorText(error) }, 'retention failed; trying again'))
+        .finally(() => {
+          if (!this.stopping) this.schedule(TICK_MS)
+        })
+    }, ms)
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.work.then(work)
+    this.work = turn.catch(() => undefined)
+    return turn
+  }
+
+  private async tick(): Promise<void> {
+    const { retention_days, retention_min_free_bytes, quota_bytes } = this.policy()
+    const steady = this.clock.monotonic()
+    if (retention_days > 0 && steady >= this.ageDue) {
+      const more = await this.byAge(retention_days)
+      if (!more) this.ageDue = steady + AGE_INTERVAL_MS
+    }
+    const space = this.storage.space(this.storage.recordings)
+    if (space && retention_min_free_bytes > 0) await this.free(freeBytesWanted(retention_min_free_bytes, space.total), false)
+    if (quota_bytes > 0) await this.withinQuota(quota_bytes)
+  }
+
+  /** True: there is more to do. */
+  private async byAge(days: number): Promise<boolean> {
+    if (!this.trust?.believes()) return false
+    const present = new Map<string, boolean>()
+    const isPresent = ({ path }: RecordingRow) => {
+      const volume = this.storage.volumeOf(path)
+      const known = present.get(volume) ?? this.storage.space(path) !== null
+      present.set(volume, known)
+      return known
+    }
+    const now = this.clock.now().getTime()
+    const rows = chooseForAge(this.candidates(isPresent), now, days, MAX_PER_TICK)
+    for (const row of rows) await this.delete(row, 'age')
+    return rows.length === MAX_PER_TICK
+  }
+
+  /** For somebody who waits (`insist`): all of it, or nothing is deleted. Otherwise what one tick may do. */
+  private async free(wanted: number, insist: boolean): Promise<boolean> {
+    const volume = this.storage.volumeOf(this.storage.recordings)
+    const deadline = performance.now() + MAKE_ROOM_MS
+    for (let first = true; !this.stopping && performance.now() < deadline; first = false) {
+      const space = this.storage.space(volume)
+      if (!space || (insist && wanted > space.total)) return false
+      const missing = wanted - space.available - (insist ? 0 : this.owedBytes())
+      if (missing <= 0) {
+        this.exhausted = false
+        return true
+      }
+      const candidates = this.candidates(({ path }) => this.storage.volumeOf(path) === volume)
+      const rows = chooseForSpace(candidates, missing)
+      const enough = rows.length === MAX_LOOK || rows.reduce((sum, { size }) => sum + size, 0) >= missing
+      if (rows.length === 0 || (insist && first && !enough)) return this.nothingLeft(space.available, wanted)
+      for (const row of rows.slice(0, MAX_PER_TICK)) await this.delete(row, 'space')
+      if (!insist) return true
+      await this.appears(volume, wanted)
+    }
+    return false
+  }
+
+  /** Some file systems give space back a moment after the file has gone. */
+  private async appears(volume: string, wanted: number): Promise<void> {
+    const until = performance.now() + GIVEN_BACK_MS
+    while (performance.now() < until && (this.storage.space(volume)?.available ?? 0) < wanted) await delay(20)
+  }
+
+  private async withinQuota(quota: number): Promise<void> {
+    const over = this.quotaUsed() - quota
+    if (over <= 0) return
+    const rows = chooseForSpace(
+      this.candidates(() => true),
+      over,
+    )
+    for (const row of rows.slice(0, MAX_PER_TICK)) await this.delete(row, 'quota')
+  }
+
+  private *candidates(fits: (row: RecordingRow) => boolean): Generator<RecordingRow> {
+    for (const row of this.catalogue.oldestUntagged()) {
+      if (!this.stuck.has(row.id) && fits(row)) yield row
+    }
+  }
+
+  private async delete({ id }: RecordingRow, cause: Cause): Promise<void> {
+    // A tag may have come since it was chosen, or somebody else deleted it.
+    const row = this.catalogue.get(id)
+    if (!row || !isDeletable(row) || this.stopping) return
+    const before = this.storage.space(row.path)?.available ?? 0
+    try {
+      await this.removal.remove(id, { reason: 'retention', cause })
+    } catch (error) {
+      this.log.error({ id, path: row.path, error: errorText(error) }, 'retention cannot delete a recording')
+      this.stuck.add(id)
+      return
+    }
+    const { filename, size, timestamp_start } = row
+    this.log.warn({ id, filename, size, timestamp_start, cause }, 'retention deleted a recording')
+    if (cause === 'age') return
+    const freed = (this.storage.space(row.path)?.available ?? 0) - before
+    // Less by a little is what was recorded meanwhile.
+    if (freed < size / 2) this.owe(size)
+    this.tell(row, cause)
+  }
+
+  private owe(size: number): void {
+    const bytes = this.owedBytes()
+    this.owed = { bytes: bytes + size, until: bytes > 0 ? this.owed.until : this.clock.monotonic() + OWED_MS }
+  }
+
+  private owedBytes(): number {
+    return this.clock.monotonic() < this.owed.until ? this.owed.bytes : 0
+  }
+
+  /** One alert a minute, with what has gone since the last one. */
+  private tell({ size, path }: RecordingRow, cause: Cause): void {
+    this.told.deleted++
+    this.told.bytes += size
+    const now = this.clock.monotonic()
+    if (now - this.told.at < ALERT_INTERVAL_MS) return
+    const available = this.storage.space(path)?.available ?? null
+    this.bus.publish('alert', 'retention_space', { cause, deleted: this.told.deleted, bytes: this.told.bytes, available })
+    this.told = { at: now, deleted: 0, bytes: 0 }
+  }
+
+  private nothingLeft(available: number, wanted: number): false {
+    if (!this.exhausted) {
+      this.log.error({ available, wanted }, 'nothing is left that retention may delete')
+      this.bus.publish('alert', 'retention_exhausted', { available, wanted })
+    }
+    this.exhausted = true
+    return false
+  }
+}

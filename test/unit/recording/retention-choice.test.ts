@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  type Candidate,
+  chooseForAge,
+  chooseForSpace,
+  freeBytesWanted,
+  isDeletable,
+  oldestFirst,
+} from '../../../app/server/recording/retention-choice.ts'
+
+const DAY = 86_400_000
+
+const candidate: fc.Arbitrary<Omit<Candidate, 'id'>> = fc.record({
+  state: fc.constantFrom('ready', 'defect', 'recording'),
+  tag_markers: fc.nat(2),
+  size: fc.nat(1000),
+  timestamp_start: fc.nat(100).map((day) => day * DAY),
+  time_synced: fc.boolean(),
+  path: fc.constant('/media/data/recordings/x.mp4'),
+})
+/** Ids in the order of their making; the list itself by start, as the catalogue has it. */
+const catalogue = fc
+  .array(candidate, { maxLength: 40 })
+  .map((rows) => rows.map((row, i): Candidate => ({ ...row, id: i + 1 })))
+  .map((rows) => rows.sort((a, b) => a.timestamp_start - b.timestamp_start || a.id - b.id))
+
+const sum = (rows: readonly Candidate[]) => rows.reduce((total, { size }) => total + size, 0)
+const bytes = fc.integer({ min: 1, max: 30_000 })
+const fresh = (id: number, over: Partial<Candidate> = {}): Candidate => ({
+  id,
+  state: 'ready',
+  tag_markers: 0,
+  size: 10,
+  timestamp_start: id * DAY,
+  time_synced: true,
+  path: '/media/data/recordings/x.mp4',
+  ...over,
+})
+
+t.test('never a tagged one, never a running one', (t) => {
+  fc.assert(fc.property(catalogue, bytes, (rows, missing) => chooseForSpace(rows, missing).every(isDeletable)))
+  fc.assert(fc.property(catalogue, fc.nat(120), (rows, day) => chooseForAge(rows, day * DAY, 1, 100).every(isDeletable)))
+  t.end()
+})
+
+t.test('enough and no more, or all that there is', (t) => {
+  fc.assert(
+    fc.property(catalogue, bytes, (rows, missing) => {
+      const chosen = chooseForSpace(rows, missing)
+      const all = rows.filter((row) => isDeletable(row) && row.size > 0)
+      if (sum(chosen) < missing) return chosen.length === all.length
+      return sum(chosen.slice(0, -1)) < missing
+    }),
+  )
+  t.end()
+})
+
+t.test('the oldest first', (t) => {
+  fc.assert(
+    fc.property(catalogue, bytes, (rows, missing) => {
+      const chosen = new Set(chooseForSpace(rows, missing).map(({ id }) => id))
+      const dated = rows.filter((row) => row.time_synced && isDeletable(row) && row.size > 0)
+      const kept = dated.filter(({ id }) => !chosen.has(id))
+      const gone = dated.filter(({ id }) => chosen.has(id))
+      return gone.every((old) => kept.every((young) => old.timestamp_start <= young.timestamp_start))
+    }),
+  )
+  t.end()
+})
+
+t.test('a recording from before the clock was set has the age of its neighbours, not of its date', (t) => {
+  const rows = [fresh(3, { timestamp_start: 0, time_synced: false }), fresh(1), fresh(2), fresh(4)]
+  t.same(
+    oldestFirst(rows).map(({ id }) => id),
+    [1, 2, 3, 4],
+  )
+  t.same(
+    chooseForSpace(rows, 25).map(({ id }) => id),
+    [1, 2, 3],
+  )
+  t.same(chooseForAge(rows, 1000 * DAY, 999.5, 10), [], 'nor does its date make it too old')
+  t.end()
+})
+
+t.test('age: those that began before the time', (t) => {
+  fc.assert(
+    fc.property(catalogue, fc.nat(120), fc.integer({ min: 1, max: 60 }), (rows, today, days) => {
+      const chosen = new Set(chooseForAge(rows, today * DAY, days, 1000))
+      return rows.every(
+        (row) => chosen.has(row) === (isDeletable(row) && row.time_synced && row.timestamp_start < today * DAY - days * DAY),
+      )
+    }),
+  )
+  t.end()
+})
+
+t.test('a small medium is not kept empty', (t) => {
+  t.equal(freeBytesWanted(2 ** 31, 100 * 2 ** 30), 2 ** 31)
+  t.equal(freeBytesWanted(2 ** 31, 64 * 2 ** 20), Math.floor(6.4 * 2 ** 20))
+  t.equal(freeBytesWanted(0, 64 * 2 ** 20), 0)
+  t.end()
+})
