@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { type Actor, currentActor } from './actor.ts'
 import type { Section, SectionValues } from './config/index.ts'
+import type { RecordingRow } from './recording/index.ts'
 
 export const EVENT_CATEGORIES = ['camera', 'recording', 'motion', 'alert', 'config', 'auth', 'job', 'file'] as const
 export type EventCategory = (typeof EVENT_CATEGORIES)[number]
@@ -37,6 +38,8 @@ interface BusEvents {
   'user-changed': [{ username: string; keep?: string }]
   /** An account or an address was locked or unlocked: the helper's list must follow. */
   'lockout-changed': []
+  /** A recording has been judged and entered: it may be hashed, copied, shown. */
+  'recording-finished': [RecordingRow]
   /** The wall clock jumped, by so much more than time went by. `synchronised`: it may be believed now. */
   'clock-stepped': [{ delta_ms: number; synchronised: boolean }]
   /** From now on the wall clock may be believed; a step that came with it has been told before. */

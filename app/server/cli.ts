@@ -11,6 +11,8 @@ import type { RtspPorts } from './media/index.ts'
 
 export interface Options {
   readonly dataDir: string
+  /** Folder in which the system mounts media: `/media/<name>` lies below it, `/media/data` in the data folder. */
+  readonly mediaRoot: string
   readonly httpPort: number
   readonly httpsPort: number
   /** In order of preference: the next one is for a process that may not bind the first. */
@@ -47,6 +49,7 @@ interface OptionSpec {
 const OPTIONS = {
   config: { argument: 'FILE', help: 'JSON file with the options below as keys ("http-port": 8080)' },
   'data-dir': { argument: 'DIR', help: 'where everything that must last is kept', fallback: './data' },
+  'media-root': { argument: 'DIR', help: 'where the system mounts further media (/media/NAME)', fallback: '/media' },
   'http-port': { argument: 'N', help: 'HTTP', fallback: '8080' },
   'https-port': { argument: 'N', help: 'HTTPS', fallback: '8081' },
   'rtsp-port': { argument: 'N', help: 'RTSP (554, or 8554 where this process may not bind 554)' },
@@ -190,6 +193,7 @@ function interpret(values: Values): Options {
   if (!isIP(bind)) throw new StartupError(`--bind: "${bind}" is no IP address`)
   return {
     dataDir: resolve(text('data-dir') ?? ''),
+    mediaRoot: resolve(text('media-root') ?? ''),
     httpPort: integer('http-port', 0, 65_535),
     httpsPort: integer('https-port', 0, 65_535),
     rtspPorts: rtspPorts(port('rtsp-port'), port('rtsps-port')),

@@ -16,7 +16,7 @@ import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
-import { Catalogue, Playback, Recorder, Tags } from './recording/index.ts'
+import { Catalogue, Playback, Recorder, Removal, Retention, Tags } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
@@ -96,7 +96,7 @@ export class CameraServer {
       ),
     )
     const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
-    const storage = new DeviceStorage(data('media'))
+    const storage = new DeviceStorage(data('media'), options.mediaRoot)
     storage.start()
     const media = new MediaSupervisor(
       options.mediaHelper ?? join(this.programFolder, 'camera-media'),
@@ -123,6 +123,10 @@ export class CameraServer {
     // Share links of a stream open no recordings: only accounts are asked.
     const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
     await this.begin(new Playback(catalogue, storage, media, rtspCameras))
+    const removal = new Removal(store, catalogue, tags, storage, bus)
+    const retention = new Retention(store, catalogue, removal, storage, clock, bus, childLogger(log, 'retention'), () =>
+      configuration.get('storage'),
+    )
     const recorder = await this.begin(
       new Recorder(
         cameras,
@@ -142,6 +146,7 @@ export class CameraServer {
         return { maxUploadBytes: max_upload_bytes, quotaBytes: quota_bytes }
       }),
     )
+    await this.begin(retention)
     const snapshots = new Snapshots(cameras, storage, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))
     const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))

@@ -69,7 +69,7 @@ export class Retention implements Component {
   start(): void {
     this.trust = new ClockTrust(this.store, this.clock)
     this.bus.on('clock-synchronised', this.onSync)
-    this.schedule(0)
+    this.look()
   }
 
   async stop(): Promise<void> {
@@ -80,21 +80,20 @@ export class Retention implements Component {
   }
 
   /**
-   * True when that many bytes are free on the medium of the recordings, after deleting the oldest untagged recordings where need be. False,
-   * and nothing deleted, when even that would not do.
+   * Deletes the oldest untagged recordings until that much more is free on the medium of the recordings. False, and nothing deleted, when
+   * even that would not do.
    */
   makeRoom(bytes: number): Promise<boolean> {
-    return this.inTurn(() => this.free(bytes, true))
+    const space = this.storage.space(this.storage.recordings)
+    return space ? this.inTurn(() => this.free(space.available + bytes, true)) : Promise.resolve(false)
   }
 
-  private schedule(ms: number): void {
-    this.timer = setTimeout(() => {
-      this.inTurn(() => this.tick())
-        .catch((error) => this.log.error({ error: errorText(error) }, 'retention failed; trying again'))
-        .finally(() => {
-          if (!this.stopping) this.schedule(TICK_MS)
-        })
-    }, ms)
+  private look(): void {
+    this.inTurn(() => this.tick())
+      .catch((error) => this.log.error({ error: errorText(error) }, 'retention failed; trying again'))
+      .finally(() => {
+        if (!this.stopping) this.timer = setTimeout(() => this.look(), TICK_MS)
+      })
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,197 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
+import { DeviceStorage } from '../../../app/server/files/index.ts'
+import { Clock, type DiskSpace } from '../../../app/server/platform/index.ts'
+import { ClockTrust } from '../../../app/server/recording/clock-trust.ts'
+import { Catalogue, type NewRow, Removal, Retention, type RetentionPolicy, Tags } from '../../../app/server/recording/index.ts'
+import { Store } from '../../../app/server/store/index.ts'
+import { until } from '../../support/api.ts'
+
+const DAY = 86_400_000
+const NOW = Date.UTC(2026, 5, 1)
+const KB = 1024
+const silent = pino({ level: 'silent' })
+
+/** A disk of 100 KB that the recordings alone fill. */
+class SmallDisk extends DeviceStorage {
+  readonly files: string[] = []
+  override space(): DiskSpace {
+    const used = this.files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)
+    return { total: 100 * KB, used, available: 100 * KB - used }
+  }
+}
+
+interface Rig {
+  readonly retention: Retention
+  readonly catalogue: Catalogue
+  readonly events: ServerEvent[]
+  readonly clock: Clock
+  readonly store: Store
+  /** Stops of time: both clocks, or the wall clock alone. */
+  pass(ms: number, step?: number): void
+  add(daysOld: number, over?: Partial<NewRow>): number
+  synchronise(): void
+  exists(id: number): boolean
+}
+
+async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true, synchronised = true } = {}): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'retention-'))
+  const root = join(folder, 'root')
+  mkdirSync(join(root, timesync ? 'run/systemd/timesync' : 'proc'), { recursive: true })
+  const synchronise = () => writeFileSync(join(root, 'run/systemd/timesync/synchronized'), '')
+  if (timesync && synchronised) synchronise()
+  const bus = new Bus()
+  const events: ServerEvent[] = []
+  bus.on('event', (event) => events.push(event))
+  const store = new Store(join(folder, 'db'), silent)
+  await store.start()
+  let wall = NOW
+  let steady = 0
+  const clock = new Clock(bus, silent, { root, wall: () => wall, monotonic: () => steady, builtAt: 0 })
+  clock.start()
+  const catalogue = new Catalogue(store)
+  const tags = new Tags(store, catalogue)
+  const storage = new SmallDisk(join(folder, 'media'))
+  const removal = new Removal(store, catalogue, tags, storage, bus)
+  const all = { retention_days: 0, retention_min_free_bytes: 0, quota_bytes: 0, ...policy }
+  const retention = new Retention(store, catalogue, removal, storage, clock, bus, silent, () => all)
+  t.teardown(async () => {
+    await retention.stop()
+    clock.stop()
+    await store.stop()
+    rmSync(folder, { recursive: true })
+  })
+  const files = new Map<number, string>()
+  let made = 0
+  const add = (daysOld: number, over: Partial<NewRow> = {}) => {
+    const filename = `r${++made}.mp4`
+    const path = `/media/data/recordings/${filename}`
+    const size = over.size ?? 10 * KB
+    const file = storage.hostPath(path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, Buffer.alloc(size))
+    storage.files.push(file)
+    const start = NOW - daysOld * DAY
+    const { id } = catalogue.create({
+      filename,
+      media_type: 'video',
+      encoding: 'mp4',
+      video_codec: 'h264',
+      audio_codec: null,
+      timestamp_start: start,
+      timestamp_end: start + 1000,
+      duration: 1000,
+      size,
+      resolution: '1280x720',
+      fps: 30,
+      state: 'ready',
+      tag_markers: 0,
+      path,
+      parts: [{ filename, path, duration: 1000, size, sha256: null }],
+      camera: 0,
+      time_synced: true,
+      boot_id: 'b',
+      trigger: 'manual',
+      created_by: null,
+      ...over,
+    })
+    files.set(id, file)
+    return id
+  }
+  const pass = (ms: number, step = 0) => {
+    steady += ms
+    wall += ms + step
+  }
+  const exists = (id: number) => catalogue.get(id) !== undefined && existsSync(files.get(id) ?? '')
+  return { retention, catalogue, events, clock, store, pass, add, synchronise, exists }
+}
+
+t.test('the old go, whatever is tagged, running or young stays', async (t) => {
+  const { retention, add, exists, events } = await rig(t, { retention_days: 30 })
+  const old = add(31)
+  const tagged = add(400, { tag_markers: 1 })
+  const running = add(60, { state: 'recording' })
+  const young = add(29)
+  retention.start()
+  await until(
+    () => exists(old),
+    (there) => !there,
+    'the removal',
+  )
+  await retention.stop()
+  t.same([tagged, running, young].map(exists), [true, true, true])
+  t.match(events, [{ category: 'recording', type: 'deleted', data: { id: old, reason: 'retention', cause: 'age' } }])
+})
+
+t.test('a date that is wrong deletes nothing', async (t) => {
+  const { retention, add, exists, clock, pass, synchronise } = await rig(t, { retention_days: 30 }, { synchronised: false })
+  const young = add(1)
+  const old = add(31)
+  const undated = add(500, { time_synced: false })
+  pass(0, 365 * DAY)
+  retention.start()
+  // In turn with the first look.
+  await retention.makeRoom(0)
+  t.ok(exists(young), 'the clock has leapt ahead, but nobody vouches for it')
+  t.ok(exists(old))
+  pass(0, -365 * DAY)
+  synchronise()
+  clock.look()
+  await until(
+    () => exists(old),
+    (there) => !there,
+    'the removal once the time is known',
+    4000,
+  )
+  t.ok(exists(young))
+  t.ok(exists(undated), 'its date means nothing')
+})
+
+t.test('where nothing vouches for the clock, a leap must hold for a day', async (t) => {
+  const { store, clock, pass } = await rig(t, {}, { timesync: false })
+  const trust = new ClockTrust(store, clock)
+  t.ok(trust.believes())
+  pass(DAY / 2)
+  t.ok(trust.believes(), 'time goes by')
+  pass(600_000, 365 * DAY)
+  t.notOk(trust.believes())
+  pass(DAY - 1)
+  t.notOk(new ClockTrust(store, clock).believes(), 'a restart does not make it believable')
+  t.notOk(trust.believes())
+  pass(1)
+  t.ok(trust.believes(), 'it has held')
+  pass(0, -365 * DAY)
+  t.ok(trust.believes(), 'backwards harms nothing')
+})
+
+t.test('the oldest go when space is short, and no more than that', async (t) => {
+  const { retention, add, exists, events } = await rig(t, { retention_min_free_bytes: 2 ** 31 })
+  const ids = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0.5].map((days, i) => add(days, i === 0 ? { tag_markers: 2 } : {}))
+  retention.start()
+  await until(
+    () => exists(ids[1] as number),
+    (there) => !there,
+    'the removal',
+  )
+  await retention.makeRoom(0)
+  t.same(ids.map(exists), [true, false, true, true, true, true, true, true, true, true])
+  const told = events.map(({ category, type }) => `${category}/${type}`)
+  t.same(told, ['recording/deleted', 'alert/retention_space'])
+})
+
+t.test('makeRoom deletes as much as is asked for, or nothing', async (t) => {
+  const { retention, add, exists } = await rig(t, {})
+  const ids = [5, 4, 3, 2, 1].map((days) => add(days))
+  add(10, { tag_markers: 1, size: 50 * KB })
+  t.equal(await retention.makeRoom(60 * KB), false, 'tagged recordings are in the way')
+  t.equal(await retention.makeRoom(1000 * KB), false, 'more than the disk holds')
+  t.same(ids.map(exists), [true, true, true, true, true])
+  t.equal(await retention.makeRoom(15 * KB), true)
+  t.same(ids.map(exists), [false, false, true, true, true])
+  const both = await Promise.all([retention.makeRoom(5 * KB), retention.makeRoom(5 * KB)])
+  t.same(both, [true, true])
+})
