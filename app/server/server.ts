@@ -16,7 +16,7 @@ import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
-import { Catalogue, Playback, Recorder, Removal, Retention, Tags } from './recording/index.ts'
+import { Catalogue, Places, Playback, Recorder, Removal, Retention, Tags } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
@@ -123,6 +123,8 @@ export class CameraServer {
     // Share links of a stream open no recordings: only accounts are asked.
     const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
     await this.begin(new Playback(catalogue, storage, media, rtspCameras))
+    const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
+    const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
     const removal = new Removal(store, catalogue, tags, storage, bus)
     const retention = new Retention(store, catalogue, removal, storage, clock, bus, childLogger(log, 'retention'), () =>
       configuration.get('storage'),
@@ -148,7 +150,7 @@ export class CameraServer {
     )
     await this.begin(retention)
     const snapshots = new Snapshots(cameras, storage, bus)
-    const state = await this.begin(new State(store, cameras, recorder, snapshots, bus))
+    const state = await this.begin(new State(store, cameras, recorder, snapshots, places, bus))
     const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 

@@ -2,19 +2,20 @@
  * The device's storage: users see `/media/data/…`, whose files lie below the data folder, and further media as `/media/<name>/…`, which lie
  * where the system mounts them.
  */
-import { mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { type DiskSpace, diskSpace, Recent } from '../platform/index.ts'
 import { DEVICE_ROOT as DATA_VOLUME } from './paths.ts'
 
 const MEDIA_ROOT = '/media'
+/** A plain folder below the media root that holds this file is a medium too. */
+const MARKER = '.camera-storage'
 
 export class DeviceStorage {
   /** Device path of the folder that the next recording goes to. */
   recordings = `${DATA_VOLUME}/recordings`
   private readonly recent = new Recent(() => this.space())
-  /** Volumes that must be a file system of their own: without it, the folder is an empty mount point. */
-  private readonly separate = new Set<string>()
+  private mountRequired = false
 
   constructor(
     /** Host folder behind `/media/data`. */
@@ -50,24 +51,32 @@ export class DeviceStorage {
     return posix.normalize(devicePath).split('/').slice(0, 3).join('/')
   }
 
-  /** Without its file system, such a volume counts as pulled out. */
-  mustBeSeparate(volume: string, yes: boolean): void {
-    if (yes) this.separate.add(volume)
-    else this.separate.delete(volume)
+  /** From now on `/media/data` counts as pulled out when it is no file system of its own. */
+  requireMount(yes: boolean): void {
+    this.mountRequired = yes
   }
 
-  /** Whether the volume is a file system of its own now; throws when it is not there at all. */
-  isSeparate(volume: string): boolean {
-    const folder = this.hostPath(volume)
-    return statSync(folder).dev !== statSync(join(folder, '..')).dev
+  /** Whether the volume is a file system of its own now. */
+  isMounted(volume: string): boolean {
+    try {
+      const folder = this.hostPath(volume)
+      return statSync(folder).dev !== statSync(join(folder, '..')).dev
+    } catch {
+      return false
+    }
+  }
+
+  /** False: the medium is not there, and its folder, if any, is an empty mount point that nothing may be written into. */
+  isPresent(devicePath: string): boolean {
+    const volume = this.volumeOf(devicePath)
+    if (volume === DATA_VOLUME) return !this.mountRequired || this.isMounted(volume)
+    return this.isMounted(volume) || existsSync(join(this.hostPath(volume), MARKER))
   }
 
   /** Exact, for decisions. Null when the medium cannot be asked: it was pulled out, or its file system has failed. */
   space(devicePath: string = DATA_VOLUME): DiskSpace | null {
-    const volume = this.volumeOf(devicePath)
     try {
-      if (this.separate.has(volume) && !this.isSeparate(volume)) return null
-      return diskSpace(this.hostPath(volume))
+      return this.isPresent(devicePath) ? diskSpace(this.hostPath(this.volumeOf(devicePath))) : null
     } catch {
       return null
     }

@@ -1,6 +1,7 @@
 export { Catalogue, type ListQuery, type Page } from './catalogue.ts'
 export type { Position, WalkFilter } from './indexes.ts'
 export { RECORDING_STATES, type RecordingState } from './machine.ts'
+export { type CopyPlace, Places, type RecordingStorage, USUAL_STORAGE } from './places.ts'
 export type { RecordingDefaults, RecordingRequest } from './plan.ts'
 export { isPlayable, Playback } from './playback.ts'
 export { type EndReason, Recorder, type RecordingStatus } from './recorder.ts'

@@ -1,5 +1,6 @@
 /** Schemas of the state keys: their ranges and permission sets, and the defaults of those that are plain settings. */
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { USUAL_STORAGE } from '../recording/index.ts'
 import type { Permission } from './permissions.ts'
 
 export interface KeyRights {
@@ -53,7 +54,7 @@ export const STORED_KEYS: Readonly<Record<string, StoredKey>> = {
   recordingQueueSize: stored(Type.Integer({ minimum: 1, maximum: 300, description: 'frames' }), 10),
   recordingStorage: stored(
     Type.Object({ primary: DevicePath, backup: DevicePath, network: Type.String({ maxLength: 1024 }) }, closed),
-    { primary: '/media/data/recordings', backup: '/media/backup/recordings', network: '' },
+    USUAL_STORAGE,
     STORAGE_KEY,
   ),
   videoRecordingSettings: stored(

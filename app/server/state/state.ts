@@ -10,7 +10,7 @@ import type { Cameras } from '../cameras/index.ts'
 import { formatResolution, parseResolution } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
-import type { Recorder, RecordingDefaults } from '../recording/index.ts'
+import type { Places, Recorder, RecordingDefaults, RecordingStorage } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Store, Table } from '../store/index.ts'
 import { ACTING_KEYS, type ActingKey, MEDIA_KEY, STORED_KEYS } from './keys.ts'
@@ -24,12 +24,6 @@ interface Key {
 
 /** What a change of the mode may take before the same batch records or takes a still. */
 const MODE_PATIENCE_MS = 2500
-
-interface RecordingStorage {
-  readonly primary: string
-  readonly backup: string
-  readonly network: string
-}
 
 export type Batch = Readonly<Record<string, unknown>>
 
@@ -48,6 +42,7 @@ export class State implements Component {
     private readonly cameras: Cameras,
     private readonly recorder: Recorder,
     private readonly snapshots: Snapshots,
+    private readonly places: Places,
     private readonly bus: Bus,
   ) {}
 
@@ -84,6 +79,7 @@ export class State implements Component {
     for (const [name, value] of Object.entries(batch)) this.checkKey(name, value, role)
     this.checkCamera(batch)
     this.checkRecording(batch)
+    if ('recordingStorage' in batch) await this.places.check(batch.recordingStorage as RecordingStorage)
     await this.applyCamera(batch)
     this.applyStored(batch)
     const acts = batch.snap === true || wantsRecording(batch) === true
@@ -125,7 +121,6 @@ export class State implements Component {
     }
     if (name === 'currentRecordingFile') throw new UnsupportedSetting(name, 'This key is written by the recorder alone')
     if (name === 'cam1-light' || name === 'light0') throw new UnsupportedSetting(name, 'This board has no such light')
-    if (name === 'recordingStorage') checkStorage(value as RecordingStorage, this.value(name) as RecordingStorage)
     if (name === 'recordingState' && value === 'paused')
       throw new UnsupportedSetting(name, 'Recordings cannot be paused on this device')
   }
@@ -179,13 +174,6 @@ export class State implements Component {
   private setSnapping(value: boolean): void {
     this.snapping = value
     this.bus.emit('state', { key: 'snap', value })
-  }
-}
-
-/** Recordings are kept where they are, on the device storage; there is no second place yet. */
-function checkStorage(next: RecordingStorage, now: RecordingStorage): void {
-  for (const place of ['primary', 'backup', 'network'] as const) {
-    if (next[place] !== now[place]) throw new UnsupportedSetting(`recordingStorage.${place}`, 'This device cannot record there')
   }
 }
 
