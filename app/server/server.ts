@@ -16,7 +16,7 @@ import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
-import { Catalogue, Places, Playback, Recorder, Removal, Retention, Tags } from './recording/index.ts'
+import { Catalogue, Places, Playback, Recorder, Removal, Retention, Tags, TimeCorrection } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
@@ -123,6 +123,7 @@ export class CameraServer {
     // Share links of a stream open no recordings: only accounts are asked.
     const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
     await this.begin(new Playback(catalogue, storage, media, rtspCameras))
+    await this.begin(new TimeCorrection(store, catalogue, clock, bus, childLogger(log, 'clock')))
     const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
     const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
     const removal = new Removal(store, catalogue, tags, storage, bus)

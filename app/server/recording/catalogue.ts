@@ -170,6 +170,21 @@ export class Catalogue {
     return [...this.indexes.inState(state)].flatMap((id) => this.rows.get(id) ?? [])
   }
 
+  /** 0 while there is none. */
+  newestId(): number {
+    return [...this.rows.keys({ reverse: true, limit: 1 })][0] ?? 0
+  }
+
+  /** By id, which grows with time whatever the clock does: the newest first, from `id` on. */
+  downFrom(id: number, limit: number): RecordingRow[] {
+    return [...this.rows.range({ start: id, reverse: true, limit })].map(({ value }) => value)
+  }
+
+  /** By id: the oldest first, behind `id`. */
+  upFrom(id: number, limit: number): RecordingRow[] {
+    return [...this.rows.range({ start: id + 1, limit })].map(({ value }) => value)
+  }
+
   /** Finished moving pictures without a tag, oldest first: what retention may take. */
   *oldestUntagged(): Generator<RecordingRow> {
     const states = MEDIA_STATES.filter((state) => state !== 'recording')
