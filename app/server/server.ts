@@ -15,7 +15,7 @@ import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.
 import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
-import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader } from './platform/index.ts'
+import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader, soundOf } from './platform/index.ts'
 import { Catalogue, Places, Playback, Recorder, Removal, Retention, Tags, TimeCorrection } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
@@ -111,7 +111,7 @@ export class CameraServer {
       childLogger(log, 'media'),
       (pid) => recordProcess(helperPid, pid),
     )
-    const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras')))
+    const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras'), soundOf))
     await this.begin(new RtspAccess(auth, media, bus, childLogger(log, 'auth')))
     await this.begin(media)
     certificates.use(async ({ certFile, keyFile }) => {

@@ -50,6 +50,15 @@ CamAudio *cam_camera_audio(CamCamera *camera)
     return camera->audio ? cam_audio_ref(camera->audio) : NULL;
 }
 
+void cam_camera_set_audio(CamCamera *camera, const CamAudioSpec *spec)
+{
+    if (camera->audio)
+        cam_audio_close(camera->audio);
+    g_clear_pointer(&camera->audio, cam_audio_unref);
+    if (spec->type != CAM_AUDIO_NONE)
+        camera->audio = cam_audio_new(spec, camera->id);
+}
+
 int cam_camera_id(CamCamera *camera)
 {
     return camera->id;
@@ -63,8 +72,7 @@ CamCamera *cam_camera_new(const CamCameraSetup *setup)
     g_mutex_init(&camera->lock);
     camera->id = setup->id;
     camera->spec = cam_source_spec_copy(&setup->spec);
-    if (setup->audio.type != CAM_AUDIO_NONE)
-        camera->audio = cam_audio_new(&setup->audio, setup->id);
+    cam_camera_set_audio(camera, &setup->audio);
     camera->mode = setup->mode;
     camera->controls = setup->controls;
     camera->hubs = g_ptr_array_new_with_free_func((GDestroyNotify)cam_hub_unref);

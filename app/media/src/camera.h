@@ -48,6 +48,8 @@ void cam_camera_release_hub(CamCamera *camera, CamHub *hub);
 
 /* The camera's sound with a reference; NULL: it has none. */
 CamAudio *cam_camera_audio(CamCamera *camera);
+/* Who listens to the old sound hears no more. */
+void cam_camera_set_audio(CamCamera *camera, const CamAudioSpec *spec);
 
 typedef struct {
     GstBuffer *buffer; /* I420 */

@@ -1,4 +1,5 @@
 /* What a camera tells the server: events and statistics. */
+#include "audio_codec.h"
 #include "camera_private.h"
 #include "events.h"
 
@@ -70,8 +71,15 @@ JsonObject *cam_camera_stats(CamCamera *camera)
     for (guint i = 0; i < camera->hubs->len; i++) {
         CamStreamConfig config = cam_hub_config(camera->hubs->pdata[i]);
 
-        if (*config.name)
-            json_array_add_object_element(streams, cam_hub_stats(camera->hubs->pdata[i]));
+        JsonObject *stream;
+
+        if (!*config.name)
+            continue;
+        stream = cam_hub_stats(camera->hubs->pdata[i]);
+        cam_json_set_string(stream, "audio",
+                            camera->audio && config.with_audio ? cam_audio_codec_name(config.audio)
+                                                               : NULL);
+        json_array_add_object_element(streams, stream);
     }
     json_object_set_array_member(object, "streams", streams);
     if (camera->audio)

@@ -146,6 +146,7 @@ static void mount(CamService *service, CamCamera *camera, const char *format, ..
 {
     g_autofree char *path = NULL;
     const char *name;
+    CamAudio *audio;
     CamHub *hub;
     va_list args;
 
@@ -155,7 +156,9 @@ static void mount(CamService *service, CamCamera *camera, const char *format, ..
     name = strrchr(path, '/') + 1;
     hub = cam_camera_hub(camera, name);
     if (hub) {
-        cam_rtsp_mount(service->rtsp, path, hub, cam_camera_id(camera), name);
+        audio = cam_camera_audio(camera);
+        cam_rtsp_mount(service->rtsp, path, hub, audio, cam_camera_id(camera), name);
+        g_clear_pointer(&audio, cam_audio_unref);
         cam_hub_unref(hub);
     } else {
         cam_rtsp_unmount(service->rtsp, path);
@@ -246,15 +249,18 @@ static char **stream_names(CamCamera *camera)
 
 static void camera_configure(CamService *service, CamRpcCall *call, JsonObject *params)
 {
-    static const char *const names[] = {"id", "mode", "streams", NULL};
+    static const char *const names[] = {"id", "audio", "mode", "streams", NULL};
     CamParamFault fault = {0};
     CamParams in = cam_params_open(params, "", names, &fault);
     int id = (int)cam_params_int(&in, "id", 0, CAM_MAX_ID);
     gboolean has_mode = cam_params_has(&in, "mode"), has_streams = cam_params_has(&in, "streams");
+    gboolean has_audio = cam_params_has(&in, "audio");
+    g_auto(CamAudioSpec) audio = cam_params_audio(&in, "audio");
     CamMode mode = {0};
     CamStreamConfig streams[CAM_MAX_STREAMS];
     guint n_streams = 0;
     CamCamera *camera;
+    g_auto(GStrv) before = NULL;
 
     if (has_mode)
         mode = cam_params_mode(&in, "mode");
@@ -262,19 +268,17 @@ static void camera_configure(CamService *service, CamRpcCall *call, JsonObject *
         n_streams = cam_params_streams(&in, "streams", streams);
     if (cam_service_refuse(call, &fault) || !(camera = cam_service_camera(service, call, id)))
         return;
-    if (has_streams) {
-        g_auto(GStrv) before = stream_names(camera);
-
+    before = stream_names(camera);
+    if (has_audio)
+        cam_camera_set_audio(camera, &audio);
+    if (has_streams)
         cam_service_detach_recorders(service, camera, streams, n_streams);
-        cam_camera_configure(camera, has_mode ? &mode : NULL, streams, n_streams);
-        remount(service, camera, (const char *const *)before);
-        for (guint i = 0; i < n_streams; i++)
-            mount(service, camera, "/cam/%d/%s", id, streams[i].name);
-        if (id == service->selected)
-            mount_selected(service);
-    } else {
-        cam_camera_configure(camera, has_mode ? &mode : NULL, NULL, 0);
-    }
+    cam_camera_configure(camera, has_mode ? &mode : NULL, has_streams ? streams : NULL, n_streams);
+    remount(service, camera, (const char *const *)before);
+    for (guint i = 0; i < n_streams; i++)
+        mount(service, camera, "/cam/%d/%s", id, streams[i].name);
+    if (id == service->selected)
+        mount_selected(service);
     reply_empty(call);
 }
 

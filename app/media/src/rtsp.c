@@ -276,9 +276,10 @@ static void on_media_created(GstRTSPMedia *media, int camera, const char *stream
         cam_rtsp_client_set_media(rtsp->clients, ctx->client, media, camera, stream);
 }
 
-void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, int camera, const char *stream)
+void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, CamAudio *audio, int camera,
+                    const char *stream)
 {
-    CamRtspFactorySetup setup = {hub, camera, stream, on_media_created, rtsp};
+    CamRtspFactorySetup setup = {hub, audio, camera, stream, on_media_created, rtsp};
 
     gst_rtsp_mount_points_add_factory(rtsp->mounts, path, cam_rtsp_factory_new(&setup));
 }

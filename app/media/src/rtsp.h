@@ -1,6 +1,7 @@
 /* The RTSP server. Main thread only. */
 #pragma once
 
+#include "audio.h"
 #include "rtsp_access.h"
 #include "stream.h"
 
@@ -37,8 +38,9 @@ void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users);
 /* Takes both: names (a set), and GInetAddressMasks. */
 void cam_rtsp_set_lockout(CamRtsp *rtsp, GHashTable *users, GPtrArray *addresses);
 
-/* HUB is what clients get at PATH from now on. */
-void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, int camera, const char *stream);
+/* HUB and, unless NULL, AUDIO are what clients get at PATH from now on. */
+void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, CamAudio *audio, int camera,
+                    const char *stream);
 void cam_rtsp_unmount(CamRtsp *rtsp, const char *path);
 
 /* Each returns how many connections it closed. */

@@ -1,5 +1,6 @@
 #include "rtsp_media.h"
 #include "log.h"
+#include "rtsp_sound.h"
 
 #include <gst/app/gstappsrc.h>
 #include <string.h>
@@ -8,10 +9,11 @@
 #define QUEUE_MIN_BYTES (1u << 20)
 #define QUEUE_MAX_BYTES (4u << 20)
 
-/* One client's share of a hub. */
+/* One client's share of a hub and a sound. */
 typedef struct {
     CamHub *hub;
-    guint consumer;
+    guint consumer;      /* atomic; 0: none */
+    CamRtspSound *sound; /* NULL: none */
     GstAppSrc *source;
     guint64 max_bytes;
     guint max_buffers;
@@ -23,6 +25,7 @@ typedef struct {
 typedef struct {
     GstRTSPMediaFactory parent;
     CamHub *hub;
+    CamAudio *audio; /* NULL: no sound */
     int camera;
     char *stream;
     CamRtspMediaCreated created;
@@ -53,6 +56,8 @@ static gboolean deliver(GstBuffer *au, gpointer user_data)
         share->stuck_since = g_get_monotonic_time();
         return FALSE;
     }
+    if (share->sound)
+        cam_rtsp_sound_begin(share->sound, GST_BUFFER_PTS(au));
     gst_app_src_push_buffer(share->source, au);
     return TRUE;
 }
@@ -67,11 +72,19 @@ static gboolean ready(gpointer user_data)
     return TRUE;
 }
 
+static void detach_pictures(Share *share)
+{
+    guint consumer = (guint)g_atomic_int_exchange((gint *)&share->consumer, 0);
+
+    if (consumer)
+        cam_hub_detach(share->hub, consumer);
+}
+
 static void detach(Share *share)
 {
-    if (share->consumer)
-        cam_hub_detach(share->hub, share->consumer);
-    share->consumer = 0;
+    detach_pictures(share);
+    if (share->sound)
+        cam_rtsp_sound_end(share->sound);
 }
 
 static void share_free(gpointer data)
@@ -79,6 +92,7 @@ static void share_free(gpointer data)
     Share *share = data;
 
     detach(share);
+    g_clear_pointer(&share->sound, cam_rtsp_sound_free);
     gst_object_unref(share->source);
     cam_hub_unref(share->hub);
     g_free(share);
@@ -91,6 +105,8 @@ static void on_unprepared(GstRTSPMedia *media, gpointer user_data)
 
 static GstElement *create_element(GstRTSPMediaFactory *factory, const GstRTSPUrl *url)
 {
+    CamRtspFactory *self = (CamRtspFactory *)factory;
+    CamStreamConfig config = cam_hub_config(self->hub);
     GstElement *bin = gst_bin_new(NULL);
     GstElement *source = gst_element_factory_make("appsrc", "source");
     GstElement *pay = gst_element_factory_make("rtph264pay", "pay0");
@@ -103,6 +119,8 @@ static GstElement *create_element(GstRTSPMediaFactory *factory, const GstRTSPUrl
     g_object_set(pay, "config-interval", -1, "pt", 96, NULL);
     gst_bin_add_many(GST_BIN(bin), source, pay, NULL);
     gst_element_link(source, pay);
+    if (self->audio && config.with_audio)
+        cam_rtsp_sound_build(GST_BIN(bin), config.audio);
     return bin;
 }
 
@@ -128,13 +146,15 @@ static GstRTSPLowerTrans protocols(const GstRTSPUrl *url)
     return GST_RTSP_LOWER_TRANS_UDP | GST_RTSP_LOWER_TRANS_TCP;
 }
 
-static Share *share_new(CamHub *hub, GstRTSPMedia *media)
+static Share *share_new(CamRtspFactory *factory, GstRTSPMedia *media)
 {
-    CamStreamConfig config = cam_hub_config(hub);
+    CamStreamConfig config = cam_hub_config(factory->hub);
     GstElement *bin = gst_rtsp_media_get_element(media);
     Share *share = g_new0(Share, 1);
 
-    share->hub = cam_hub_ref(hub);
+    share->hub = cam_hub_ref(factory->hub);
+    if (factory->audio)
+        share->sound = cam_rtsp_sound_new(factory->audio, GST_BIN(bin));
     share->source = GST_APP_SRC(gst_bin_get_by_name(GST_BIN(bin), "source"));
     /* Two seconds of the stream. */
     share->max_bytes = CLAMP((guint64)config.bitrate_kbps * 250, QUEUE_MIN_BYTES, QUEUE_MAX_BYTES);
@@ -152,7 +172,7 @@ static GstRTSPMedia *construct(GstRTSPMediaFactory *factory, const GstRTSPUrl *u
 
     if (!media)
         return NULL;
-    share = share_new(self->hub, media);
+    share = share_new(self, media);
     share->protocols = protocols(url);
     g_object_set_data_full(G_OBJECT(media), DATA_KEY, share, share_free);
     g_signal_connect(media, "unprepared", G_CALLBACK(on_unprepared), share);
@@ -171,11 +191,27 @@ static void configure(GstRTSPMediaFactory *factory, GstRTSPMedia *media)
     gst_rtsp_media_set_protocols(media, share->protocols);
 }
 
+static gboolean is_set_up(GstRTSPMedia *media, guint index)
+{
+    GstRTSPStream *stream = gst_rtsp_media_get_stream(media, index);
+
+    return stream && gst_rtsp_stream_is_complete(stream);
+}
+
 void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing)
 {
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
 
     g_atomic_int_set(&share->playing, playing);
+    if (share->sound)
+        cam_rtsp_sound_set_playing(share->sound, playing);
+    if (!playing)
+        return;
+    /* What the client has not set up is not sent, so it need not be made. */
+    if (!is_set_up(media, 0))
+        detach_pictures(share);
+    if (share->sound && !is_set_up(media, 1))
+        cam_rtsp_sound_end(share->sound);
 }
 
 guint64 cam_rtsp_media_dropped(GstRTSPMedia *media)
@@ -190,6 +226,8 @@ GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media)
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
     gint64 since = share->stuck_since;
 
+    if (!g_atomic_int_get((gint *)&share->consumer))
+        since = share->sound ? cam_rtsp_sound_stuck_since(share->sound) : 0;
     if (!since || !g_atomic_int_get(&share->playing))
         return 0;
     return (GstClockTime)(g_get_monotonic_time() - since) * GST_USECOND;
@@ -200,6 +238,7 @@ static void cam_rtsp_factory_finalize(GObject *object)
     CamRtspFactory *self = (CamRtspFactory *)object;
 
     cam_hub_unref(self->hub);
+    g_clear_pointer(&self->audio, cam_audio_unref);
     g_free(self->stream);
     G_OBJECT_CLASS(cam_rtsp_factory_parent_class)->finalize(object);
 }
@@ -227,6 +266,7 @@ GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup)
     CamRtspFactory *self = g_object_new(cam_rtsp_factory_get_type(), NULL);
 
     self->hub = cam_hub_ref(setup->hub);
+    self->audio = setup->audio ? cam_audio_ref(setup->audio) : NULL;
     self->camera = setup->camera;
     self->stream = g_strdup(setup->stream);
     self->created = setup->created;

@@ -1,6 +1,8 @@
-/* What one RTSP client watches: a hub's access units through a payloader of the client's own. */
+/* What one RTSP client watches: a hub's access units, and the camera's sound, through payloaders of
+ * the client's own. */
 #pragma once
 
+#include "audio.h"
 #include "stream.h"
 
 #include <gst/rtsp-server/rtsp-server.h>
@@ -10,7 +12,8 @@ typedef void (*CamRtspMediaCreated)(GstRTSPMedia *media, int camera, const char 
                                     gpointer user_data);
 
 typedef struct {
-    CamHub *hub; /* borrowed */
+    CamHub *hub;     /* borrowed */
+    CamAudio *audio; /* borrowed; NULL: no sound */
     int camera;
     const char *stream;
     CamRtspMediaCreated created;

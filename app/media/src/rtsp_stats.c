@@ -8,7 +8,8 @@ typedef struct {
     double fraction_lost, jitter_ms;
 } RtpStats;
 
-static void read_source(const GstStructure *source, RtpStats *stats)
+/* REPORTS: what the client says of its reception counts too. */
+static void read_source(const GstStructure *source, gboolean reports, RtpStats *stats)
 {
     gboolean internal = FALSE, have_block = FALSE;
     guint64 bytes = 0, packets = 0;
@@ -24,7 +25,7 @@ static void read_source(const GstStructure *source, RtpStats *stats)
         return;
     }
     gst_structure_get_boolean(source, "have-rb", &have_block);
-    if (!have_block)
+    if (!have_block || !reports)
         return;
     gst_structure_get_uint(source, "rb-fractionlost", &fraction);
     gst_structure_get_int(source, "rb-packetslost", &lost);
@@ -36,27 +37,26 @@ static void read_source(const GstStructure *source, RtpStats *stats)
     stats->jitter_ms = jitter / 90.0;
 }
 
-static RtpStats read_stats(GstRTSPMedia *media)
+/* The pictures' reports stand for the connection. */
+static void read_stream(GstRTSPMedia *media, guint index, RtpStats *stats)
 {
-    RtpStats stats = {0};
-    GstRTSPStream *stream = gst_rtsp_media_get_stream(media, 0);
+    GstRTSPStream *stream = gst_rtsp_media_get_stream(media, index);
     GObject *session = stream ? gst_rtsp_stream_get_rtpsession(stream) : NULL;
     g_autoptr(GstStructure) all = NULL;
     const GValue *sources;
 
     if (!session)
-        return stats;
+        return;
     g_object_get(session, "stats", &all, NULL);
     g_object_unref(session);
     sources = all ? gst_structure_get_value(all, "source-stats") : NULL;
     if (!sources)
-        return stats;
+        return;
     G_GNUC_BEGIN_IGNORE_DEPRECATIONS
     GValueArray *array = g_value_get_boxed(sources);
     for (guint i = 0; array && i < array->n_values; i++)
-        read_source(g_value_get_boxed(&array->values[i]), &stats);
+        read_source(g_value_get_boxed(&array->values[i]), index == 0, stats);
     G_GNUC_END_IGNORE_DEPRECATIONS
-    return stats;
 }
 
 static void set_double_or_null(JsonObject *object, const char *name, gboolean known, double value)
@@ -73,8 +73,8 @@ static JsonObject *entry_stats(CamRtspEntry *entry)
     GstRTSPMedia *media = g_weak_ref_get(&entry->media);
     RtpStats stats = {0};
 
-    if (media)
-        stats = read_stats(media);
+    for (guint i = 0; media && i < gst_rtsp_media_n_streams(media); i++)
+        read_stream(media, i, &stats);
     json_object_set_int_member(object, "id", entry->id);
     json_object_set_string_member(object, "address", entry->address);
     cam_json_set_string(object, "user", entry->user);

@@ -62,6 +62,7 @@ CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec);
 void cam_source_spec_clear(CamSourceSpec *spec);
 CamAudioSpec cam_audio_spec_copy(const CamAudioSpec *spec);
 void cam_audio_spec_clear(CamAudioSpec *spec);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CamAudioSpec, cam_audio_spec_clear)
 
 /* CLOCK_MONOTONIC in ns: the one time line of all frames inside the helper. */
 GstClockTime cam_now(void);

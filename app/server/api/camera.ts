@@ -1,9 +1,10 @@
 /** The live picture and the cameras: stills, status, settings, start and stop. */
 import { type Static, Type } from '@sinclair/typebox'
 import { seesCamera } from '../caller.ts'
-import { type Cameras, type CameraView, formatResolution, parseResolution } from '../cameras/index.ts'
+import { AUDIO_CODECS, type Cameras, type CameraView, formatResolution, parseResolution } from '../cameras/index.ts'
 import { ApiError } from '../errors.ts'
 import { BytesReply, type Caller, type Method, type Route, route } from '../http/index.ts'
+import type { CameraStats } from '../media/index.ts'
 import type { Recorder } from '../recording/index.ts'
 import { DEFAULT_QUALITY, type Snapshots } from '../snapshots/index.ts'
 import { allowedCamera, required } from './access.ts'
@@ -11,6 +12,16 @@ import { CameraId, closed, ImageQuality, Nullable, Resolution, Success } from '.
 
 const Percent = Type.Integer({ minimum: 0, maximum: 100 })
 const Fps = Type.Integer({ minimum: 5, maximum: 60 })
+
+const AudioCodec = Type.Union(
+  AUDIO_CODECS.map((codec) => Type.Literal(codec)),
+  { description: 'of the sound in the live streams; `none`: they have none' },
+)
+
+const Audio = Type.Object({
+  source: Type.String({ description: '`test` (a tone) or `alsa`' }),
+  device: Nullable(Type.String({ description: 'as ALSA names it' })),
+})
 
 const CameraStatus = Type.Object({
   cameras: Type.Array(
@@ -23,6 +34,7 @@ const CameraStatus = Type.Object({
       resolution: Type.Optional(Type.String()),
       framerate: Type.Optional(Type.Integer()),
       format: Type.Optional(Type.String()),
+      audio: Nullable(Audio),
     }),
   ),
   active_camera: Type.Integer(),
@@ -37,6 +49,7 @@ const CameraSettings = Type.Object({
   brightness: Percent,
   contrast: Percent,
   saturation: Percent,
+  audio_codec: AudioCodec,
 })
 
 const SnapshotBody = Type.Object(
@@ -57,9 +70,21 @@ const SettingsBody = Type.Object(
     brightness: Type.Optional(Percent),
     contrast: Type.Optional(Percent),
     saturation: Type.Optional(Percent),
+    audio_codec: Type.Optional(AudioCodec),
   },
   { ...closed, minProperties: 1 },
 )
+
+const AudioInfo = Type.Intersect([
+  Audio,
+  Type.Object({
+    state: Type.String({
+      description: '`idle` (nobody listens, so nothing is captured), `starting`, `streaming`, `no_signal` or `stopped`',
+    }),
+    reason: Nullable(Type.String()),
+    level_db: Nullable(Type.Number({ description: 'of the last moment, below full scale' })),
+  }),
+])
 
 const Stats = Type.Object({}, { additionalProperties: true })
 
@@ -158,6 +183,7 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
         device: Type.String(),
         type: Type.String({ description: '`test`, `v4l2` or `file`' }),
         connected: Type.Boolean(),
+        audio: Nullable(AudioInfo),
         settings: CameraSettings,
         stats: Nullable(Stats),
       }),
@@ -166,7 +192,7 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
         const view = cameras.view(allowedCamera(caller, query.camera, cameras.active))
         const { id, device, connected, spec } = view
         const stats = view.settings.enabled ? await cameras.statsOf(id) : null
-        return { id, device, type: spec.source.type, connected, settings: settingsOf(view), stats }
+        return { id, device, type: spec.source.type, connected, audio: audioInfo(view, stats), settings: settingsOf(view), stats }
       },
     }),
     route({
@@ -216,19 +242,26 @@ function settingsChange(body: Static<typeof SettingsBody>) {
   return { ...rest, ...size }
 }
 
+function audioInfo({ audio }: CameraView, stats: CameraStats | null): Static<typeof AudioInfo> | null {
+  if (!audio) return null
+  const { state = 'stopped', reason = null, level_db = null } = stats?.audio ?? {}
+  return { ...audio, state, reason, level_db }
+}
+
 function settingsOf({ id, settings }: CameraView): Static<typeof CameraSettings> {
-  const { enabled, fps, brightness, contrast, saturation } = settings
-  return { camera: id, enabled, resolution: formatResolution(settings), fps, brightness, contrast, saturation }
+  const { enabled, fps, brightness, contrast, saturation, audio_codec } = settings
+  return { camera: id, enabled, resolution: formatResolution(settings), fps, brightness, contrast, saturation, audio_codec }
 }
 
 function cameraStatus(cameras: Cameras, caller: Caller): Static<typeof CameraStatus> {
   const seen = cameras.list().filter(({ id }) => seesCamera(caller, id))
-  const list = seen.map(({ id, connected, state, reason, device, mode, format }) => ({
+  const list = seen.map(({ id, connected, state, reason, device, mode, format, audio }) => ({
     id,
     connected,
     state,
     reason,
     device,
+    audio,
     ...(mode ? { resolution: formatResolution(mode), framerate: mode.fps, format: format ?? 'unknown' } : {}),
   }))
   return { cameras: list, active_camera: cameras.active, streaming: cameras.view().connected }

@@ -36,6 +36,7 @@ const Stream = Type.Object({
   frames_encoded: Type.Integer(),
   frames_dropped: Type.Integer(),
   bytes: Type.Integer(),
+  audio: Nullable(Type.String({ description: '`aac`, `opus` or `pcmu`; null: pictures alone' })),
   clients: Type.Array(Client),
 })
 

@@ -1,10 +1,12 @@
 /** The cameras: what each should do (persisted), what it does (told by the helper), and the way from one to the other. */
 import { once } from 'node:events'
+import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, CameraNotConnected, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import {
+  type AudioSource,
   type CameraState,
   type CameraStats,
   type Controls,
@@ -15,21 +17,29 @@ import {
   HelperTimeout,
   type MediaSupervisor,
   type Mode,
+  type StreamConfig,
 } from '../media/index.ts'
 import type { Store, Table } from '../store/index.ts'
 import { streamsFor } from './quality.ts'
 import { type CameraSpec, formatResolution, type Size } from './spec.ts'
 
+export const AUDIO_CODECS = ['aac', 'opus', 'pcmu', 'none'] as const
+
 /** What a user has set; survives restarts as long as the camera's spec stays the same. */
 export interface CameraSettings extends Mode, Controls {
+  /** Of the sound that its streams carry, if the camera has any; `none`: they carry none. */
+  readonly audio_codec: (typeof AUDIO_CODECS)[number]
   /** False: stopped by the user, the device is released. */
   readonly enabled: boolean
 }
 
 interface Persisted {
   readonly spec: string
-  readonly settings: CameraSettings
+  /** Without those that came in a later version. */
+  readonly settings: Partial<CameraSettings>
 }
+
+export type FindSound = (videoDevice: string) => string | null
 
 /** Pictures that the state interface and the API speak of. */
 export interface CameraView {
@@ -43,6 +53,14 @@ export interface CameraView {
   /** What is delivered now; null unless connected. */
   readonly mode: Mode | null
   readonly format: string | null
+  /** Where its sound comes from, whether or not that is there now; null: the camera has none. */
+  readonly audio: CameraAudio | null
+}
+
+export interface CameraAudio {
+  readonly source: AudioSource['type']
+  /** As ALSA names it; null for the test tone. */
+  readonly device: string | null
 }
 
 export interface Still {
@@ -59,13 +77,15 @@ class Camera {
   /** Changes of one camera happen one after the other. */
   turn: Promise<unknown> = Promise.resolve()
   settings: CameraSettings
+  audio: AudioSource | null = null
 
   constructor(
     readonly id: number,
     readonly spec: CameraSpec,
-    persisted: CameraSettings | undefined,
+    persisted: Partial<CameraSettings> | undefined,
   ) {
-    this.settings = persisted ?? { ...spec.mode, brightness: 50, contrast: 50, saturation: 50, enabled: true }
+    const controls = { brightness: 50, contrast: 50, saturation: 50 }
+    this.settings = { ...spec.mode, ...controls, audio_codec: 'aac', enabled: true, ...persisted }
   }
 
   get mode(): Mode {
@@ -100,6 +120,8 @@ export class Cameras implements Component {
     private readonly media: MediaSupervisor,
     private readonly bus: Bus,
     private readonly log: Logger,
+    /** The ALSA device that belongs to a video device, or null. */
+    private readonly findSound: FindSound,
   ) {}
 
   /** Starts before the helper, so that its first `up` finds the cameras to apply. */
@@ -107,7 +129,9 @@ export class Cameras implements Component {
     this.table = this.store.table('cameras')
     for (const [id, spec] of this.specs.entries()) {
       const saved = this.table.get(id)
-      this.cameras.push(new Camera(id, spec, saved?.spec === spec.text ? saved.settings : undefined))
+      const camera = new Camera(id, spec, saved?.spec === spec.text ? saved.settings : undefined)
+      camera.audio = this.audioOf(camera)
+      this.cameras.push(camera)
     }
     this.media.on('up', this.onUp).on('down', this.onDown).on('camera.state', this.onState)
   }
@@ -146,11 +170,14 @@ export class Cameras implements Component {
       const changed = (keys: readonly (keyof CameraSettings)[]) => keys.some((key) => next[key] !== camera.settings[key])
       const newMode = changed(['width', 'height', 'fps'])
       const newControls = changed(['brightness', 'contrast', 'saturation'])
-      if (!newMode && !newControls) return
+      const newAudio = changed(['audio_codec'])
+      if (!newMode && !newControls && !newAudio) return
       if (camera.settings.enabled) {
         const { brightness, contrast, saturation } = next
         const mode = { width: next.width, height: next.height, fps: next.fps }
-        if (newMode) await ask(id, () => this.media.call('camera.configure', { id, mode, streams: streamsFor(mode) }))
+        const streams = streamsOf(next)
+        if (newMode || newAudio)
+          await ask(id, () => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams }))
         if (newControls) await ask(id, () => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
       }
       this.save(camera, next)
@@ -227,10 +254,29 @@ export class Cameras implements Component {
   }
 
   private async add(camera: Camera): Promise<void> {
-    const { id, spec, mode, controls } = camera
-    await this.media.call('camera.add', { id, source: spec.source, mode, controls, streams: streamsFor(mode) })
+    camera.audio = this.audioOf(camera)
+    const { id, spec, audio, mode, controls, settings } = camera
+    await this.media.call('camera.add', { id, source: spec.source, audio, mode, controls, streams: streamsOf(settings) })
     // The helper selects whichever camera comes first.
     if (id === this.activeId) await this.media.call('camera.select', { id })
+  }
+
+  private audioOf({ spec: { source, audio } }: Camera): AudioSource | null {
+    if (audio === 'none') return null
+    if (audio !== 'auto') return audio
+    const device = source.type === 'v4l2' ? this.findSound(source.device) : null
+    return device === null ? null : { type: 'alsa', device }
+  }
+
+  /** A webcam that was plugged in later brings its microphone. */
+  private followAudio(camera: Camera): Promise<void> {
+    return inTurn(camera, async ({ id, settings }) => {
+      const audio = this.audioOf(camera)
+      if (!settings.enabled || isDeepStrictEqual(audio, camera.audio)) return
+      await this.media.call('camera.configure', { id, audio })
+      camera.audio = audio
+      this.log.info({ camera: id, audio }, 'sound source')
+    }).catch((error: unknown) => this.log.warn({ camera: camera.id, error: errorText(error) }, 'sound source not changed'))
   }
 
   private forgetStates(): void {
@@ -245,6 +291,7 @@ export class Cameras implements Component {
     const before = camera.live?.state
     camera.live = state
     if (before === state.state) return
+    if (state.state === 'streaming') void this.followAudio(camera)
     this.log.info({ camera: state.id, state: state.state, reason: state.reason, device: state.device }, 'camera state')
     this.bus.publish('camera', state.state === 'streaming' ? 'connected' : state.state, {
       camera: state.id,
@@ -293,8 +340,12 @@ export function helperToApi(error: unknown, camera: number): unknown {
   return error
 }
 
+function streamsOf({ width, height, fps, audio_codec }: CameraSettings): StreamConfig[] {
+  return streamsFor({ width, height, fps }, audio_codec === 'none' ? null : audio_codec)
+}
+
 function view(camera: Camera): CameraView {
-  const { id, spec, settings, live, device } = camera
+  const { id, spec, settings, live, device, audio } = camera
   const connected = settings.enabled && live?.state === 'streaming'
   const { width, height } = live ?? {}
   return {
@@ -307,5 +358,6 @@ function view(camera: Camera): CameraView {
     device,
     mode: connected && width && height ? { width, height, fps: live?.fps ?? settings.fps } : null,
     format: connected ? (live?.format ?? null) : null,
+    audio: audio && { source: audio.type, device: audio.type === 'alsa' ? audio.device : null },
   }
 }

@@ -1,5 +1,5 @@
 /** Bitrates and streams that follow from a mode. */
-import type { Mode, StreamConfig } from '../media/index.ts'
+import type { Mode, StreamAudio, StreamConfig } from '../media/index.ts'
 
 export const QUALITIES = ['low', 'medium', 'high'] as const
 export type Quality = (typeof QUALITIES)[number]
@@ -19,13 +19,14 @@ export function bitrateFor({ width, height, fps }: Mode, quality: Quality): numb
   return Math.min(MAX_KBPS, Math.max(MIN_KBPS, Math.round(kbps / 50) * 50))
 }
 
-/** `stream1` as captured, `stream2` at most 640 wide in the same proportions. */
-export function streamsFor(mode: Mode): StreamConfig[] {
+/** `stream1` as captured, `stream2` at most 640 wide in the same proportions; both with the same sound. */
+export function streamsFor(mode: Mode, audio: StreamAudio | null = null): StreamConfig[] {
   const stream = (name: string, at: Mode): StreamConfig => ({
     name,
     ...at,
     bitrate_kbps: bitrateFor(at, 'high'),
     gop: Math.max(1, Math.round(at.fps * KEY_FRAME_SECONDS)),
+    audio,
   })
   const scale = Math.min(1, SECOND_STREAM_WIDTH / mode.width)
   const even = (pixels: number) => Math.max(16, Math.round((pixels * scale) / 2) * 2)

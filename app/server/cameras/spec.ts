@@ -1,11 +1,15 @@
 /** `--camera SPEC`: where a camera's picture comes from and in which mode it should be delivered. */
 import { isAbsolute } from 'node:path'
-import type { Mode, Source } from '../media/index.ts'
+import type { AudioSource, Mode, Source } from '../media/index.ts'
+
+/** What was asked for; `auto`: the sound card on the same USB device as the camera. */
+export type AudioWish = 'none' | 'auto' | AudioSource
 
 export interface CameraSpec {
   readonly source: Source
   readonly mode: Mode
-  /** As it was written; settings made at run time hold while it stays the same. */
+  readonly audio: AudioWish
+  /** As it was written, but for the sound; settings made at run time hold while it stays the same. */
   readonly text: string
 }
 
@@ -33,10 +37,32 @@ export function formatResolution({ width, height }: Size): string {
 }
 
 /**
- * `test[:1280x720@30]`, `v4l2:/dev/video0[@1280x720@30]`, `file:/path/clip.mp4[@1280x720@30]`.
+ * `test[:1280x720@30]`, `v4l2:/dev/video0[@1280x720@30]`, `file:/path/clip.mp4[@1280x720@30]`, each with `,audio=none|test|auto|alsa:DEVICE`
+ * behind it if its default is not wanted: a tone for the test picture, `auto` for V4L2, `none` for a file.
  * Throws an Error whose message says what is wrong.
  */
-export function parseCameraSpec(text: string): CameraSpec {
+export function parseCameraSpec(whole: string): CameraSpec {
+  const [, text = whole, audio] = /^(.*),audio=(.*)$/s.exec(whole) ?? []
+  const picture = parsePicture(text)
+  return {
+    ...picture,
+    audio: audio === undefined ? DEFAULT_AUDIO[picture.source.type] : parseAudio(audio, picture.source, whole),
+  }
+}
+
+const DEFAULT_AUDIO = { test: { type: 'test' }, v4l2: 'auto', file: 'none' } as const satisfies Record<Source['type'], AudioWish>
+
+function parseAudio(text: string, source: Source, whole: string): AudioWish {
+  if (text === 'none') return text
+  if (text === 'test') return { type: text }
+  if (text === 'auto' && source.type === 'v4l2') return text
+  if (text === 'auto') throw new Error(`"${whole}": audio=auto is for v4l2 cameras`)
+  const [, device] = /^alsa:([A-Za-z0-9:,=._-]{1,128})$/.exec(text) ?? []
+  if (device === undefined) throw new Error(`"${whole}": audio must be none, test, auto or alsa:DEVICE, such as alsa:hw:1,0`)
+  return { type: 'alsa', device }
+}
+
+function parsePicture(text: string): Omit<CameraSpec, 'audio'> {
   const [, type, rest = ''] = /^(test|v4l2|file)(?::(.*))?$/s.exec(text) ?? []
   if (type === 'test') return { source: { type }, mode: rest === '' ? DEFAULT_MODE : parseMode(rest, text), text }
   const [, path = '', modeText] = /^(.*?)(?:@(\d+x\d+@\d+))?$/s.exec(rest) ?? []

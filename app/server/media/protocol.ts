@@ -5,6 +5,12 @@ export type Source =
   | { readonly type: 'v4l2'; readonly device: string }
   | { readonly type: 'file'; readonly path: string }
 
+/** What a camera is heard through. */
+export type AudioSource = { readonly type: 'test' } | { readonly type: 'alsa'; readonly device: string }
+
+/** What RTSP can send beside the pictures. */
+export type StreamAudio = 'aac' | 'opus' | 'pcmu'
+
 export interface Mode {
   readonly width: number
   readonly height: number
@@ -23,6 +29,8 @@ export interface StreamConfig extends Mode {
   readonly bitrate_kbps: number
   /** Frames from key frame to key frame. */
   readonly gop: number
+  /** Null: pictures alone. Without a sound source it means nothing. */
+  readonly audio: StreamAudio | null
 }
 
 export interface HelperInfo {
@@ -60,6 +68,21 @@ export interface StreamStats extends Mode {
   readonly bitrate_kbps: number | null
   readonly encode_time_us: number | null
   readonly key_frames_forced: number
+  readonly audio: StreamAudio | null
+}
+
+export interface AudioStats {
+  /** `idle`: nobody listens, so nothing is captured. */
+  readonly state: 'idle' | 'starting' | 'streaming' | 'no_signal'
+  readonly reason: string | null
+  readonly source: 'test' | 'alsa'
+  readonly device: string | null
+  readonly format: string
+  readonly rate: number
+  readonly channels: number
+  readonly consumers: number
+  /** Of the last moment, below full scale; null unless streaming. */
+  readonly level_db: number | null
 }
 
 export interface CameraStats {
@@ -74,6 +97,7 @@ export interface CameraStats {
   readonly frames_dropped: number
   readonly reopened: number
   readonly streams: readonly StreamStats[]
+  readonly audio: AudioStats | null
 }
 
 export type RecordingMode = 'video' | 'timelapse' | 'slow_motion'
@@ -149,10 +173,20 @@ export interface Methods {
   'helper.info': { params: Record<string, never>; result: HelperInfo }
   'helper.ping': { params: Record<string, never>; result: Record<string, never> }
   'camera.add': {
-    params: { id: number; source: Source; mode: Mode; controls: Controls; streams: readonly StreamConfig[] }
+    params: {
+      id: number
+      source: Source
+      audio: AudioSource | null
+      mode: Mode
+      controls: Controls
+      streams: readonly StreamConfig[]
+    }
     result: Record<string, never>
   }
-  'camera.configure': { params: { id: number; mode?: Mode; streams?: readonly StreamConfig[] }; result: Record<string, never> }
+  'camera.configure': {
+    params: { id: number; audio?: AudioSource | null; mode?: Mode; streams?: readonly StreamConfig[] }
+    result: Record<string, never>
+  }
   'camera.set_controls': {
     params: { id: number } & Partial<Controls>
     result: Partial<Record<keyof Controls, 'device' | 'software'>>

@@ -81,10 +81,25 @@ t.test('settings: stored, in force, refused when impossible', async (t) => {
   })
   t.match(await api.put('/api/camera/settings', { fps: 100 }), { status: 400, body: { error: { details: 'body.fps' } } })
   t.match(await api.put('/api/camera/settings', {}), { status: 400 })
+  await t.test('the sound', async (t) => {
+    t.match(status.body, { cameras: [{ audio: { source: 'test', device: null } }] })
+    t.match((await api.get('/api/v1/camera/info')).body.data, { audio: { source: 'test', state: 'idle', level_db: null } })
+    t.match((await api.get('/api/streams')).body, { streams: [{ audio: 'aac' }, { audio: 'aac' }] })
+    for (const [audio_codec, audio] of Object.entries({ opus: 'opus', none: null, pcmu: 'pcmu' })) {
+      t.match(await api.put('/api/v1/camera/settings', { audio_codec }), { status: 200, body: { data: { audio_codec } } })
+      t.match((await api.get('/api/streams')).body, { streams: [{ audio }, { audio }] })
+    }
+    const mp3 = await api.put('/api/camera/settings', { audio_codec: 'mp3' })
+    t.match(mp3, { status: 400, body: { error: { details: 'body.audio_codec' } } })
+  })
   await server.stop()
 
-  const again = await startServer(t, { dataDir: server.dataDir })
-  t.match((await (await login(again)).get('/api/camera/settings')).body, { resolution: '640x480', fps: 15, brightness: 60 })
+  // Another sound is no other camera: what was set holds.
+  const again = await startServer(t, { dataDir: server.dataDir, args: ['--camera', 'test:1280x720@30,audio=none'] })
+  const silent = await login(again)
+  const kept = { resolution: '640x480', fps: 15, brightness: 60, audio_codec: 'pcmu' }
+  t.match((await silent.get('/api/camera/settings')).body, kept)
+  t.match((await silent.get('/api/camera/info')).body, { audio: null, stats: { audio: null, streams: [{ audio: null }] } })
 })
 
 t.test('stop releases the camera, start brings it back, several cameras beside each other', async (t) => {

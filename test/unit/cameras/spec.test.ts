@@ -8,10 +8,30 @@ t.test('specs', async (t) => {
   t.same(parseCameraSpec('file:/a@b/c.mp4@640x360@25'), {
     source: { type: 'file', path: '/a@b/c.mp4' },
     mode: { width: 640, height: 360, fps: 25 },
+    audio: 'none',
     text: 'file:/a@b/c.mp4@640x360@25',
   })
   for (const bad of ['', 'test:', 'test:0x0@0', 'test:640x480', 'file:', 'file:relative.mp4', 'tests']) {
     if (bad !== 'test:') t.throws(() => parseCameraSpec(bad), bad)
+  }
+})
+
+t.test('the sound of a spec, and its defaults', async (t) => {
+  const audio = (text: string) => parseCameraSpec(text).audio
+  t.same(audio('test:640x480@15'), { type: 'test' })
+  t.equal(audio('v4l2:/dev/video0'), 'auto')
+  t.equal(audio('file:/a.mp4'), 'none')
+  t.equal(audio('test,audio=none'), 'none')
+  t.same(audio('file:/a.mp4,audio=test'), { type: 'test' })
+  t.same(audio('file:/a,audio=b.mp4,audio=none'), 'none')
+  t.same(parseCameraSpec('v4l2:/dev/video0@1280x720@30,audio=alsa:hw:1,0'), {
+    source: { type: 'v4l2', device: '/dev/video0' },
+    mode: { width: 1280, height: 720, fps: 30 },
+    audio: { type: 'alsa', device: 'hw:1,0' },
+    text: 'v4l2:/dev/video0@1280x720@30',
+  })
+  for (const bad of ['', 'auto', 'alsa', 'alsa:', 'alsa:a b', 'alsa:{}', 'x', 'none,']) {
+    t.throws(() => parseCameraSpec(`test,audio=${bad}`), { message: /audio/ }, bad)
   }
 })
 

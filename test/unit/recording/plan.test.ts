@@ -7,13 +7,14 @@ const spec = parseCameraSpec('test:1280x720@30')
 const camera: CameraView = {
   id: 0,
   spec,
-  settings: { ...spec.mode, brightness: 50, contrast: 50, saturation: 50, enabled: true },
+  settings: { ...spec.mode, brightness: 50, contrast: 50, saturation: 50, audio_codec: 'aac', enabled: true },
   connected: true,
   state: 'streaming',
   reason: null,
   device: 'test:1280x720@30',
   mode: spec.mode,
   format: 'I420',
+  audio: { source: 'test', device: null },
 }
 const now = new Date(2026, 0, 2, 3, 4, 5)
 
