@@ -22,6 +22,8 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
   /** RTP packets so far; `keyFrames` counts pictures that decode on their own and have arrived whole. */
   packets = 0
   keyFrames = 0
+  /** RTP packets of the sound, where that was set up. */
+  soundPackets = 0
   /** `performance.now()` at the first whole key frame. */
   firstKeyFrameAt: number | null = null
   lastPacketAt = 0
@@ -53,13 +55,29 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
   }
 
   /** Connects and plays; throws with the status of the answer that refused. */
-  static async play(server: TestServer, path = '/stream1', user = 'admin', password = ADMIN_PASSWORD): Promise<RtspClient> {
+  static play(server: TestServer, path = '/stream1', user = 'admin', password = ADMIN_PASSWORD): Promise<RtspClient> {
+    return RtspClient.open(server, path, user, password, false)
+  }
+
+  /** The pictures and the sound. */
+  static playWithSound(server: TestServer, path = '/stream1'): Promise<RtspClient> {
+    return RtspClient.open(server, path, 'admin', ADMIN_PASSWORD, true)
+  }
+
+  private static async open(
+    server: TestServer,
+    path: string,
+    user: string,
+    password: string,
+    sound: boolean,
+  ): Promise<RtspClient> {
     const client = new RtspClient(server, path, user, password)
     try {
       await once(client.socket, 'connect')
       await client.demand('DESCRIBE', client.uri, { Accept: 'application/sdp' })
       const setup = await client.demand('SETUP', `${client.base}/stream=0`, { Transport: 'RTP/AVP/TCP;unicast;interleaved=0-1' })
       client.session = setup.headers.get('session')?.split(';')[0] ?? ''
+      if (sound) await client.demand('SETUP', `${client.base}/stream=1`, { Transport: 'RTP/AVP/TCP;unicast;interleaved=2-3' })
       await client.demand('PLAY', client.uri, { Range: 'npt=0-' })
       return client
     } catch (error) {
@@ -150,6 +168,7 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
     if (this.buffer.length < 4) return 0
     const length = this.buffer.readUInt16BE(2)
     if (this.buffer.length < 4 + length) return 0
+    if (this.buffer[1] === 2) this.soundPackets += 1
     if (this.buffer[1] === 0) this.rtp(this.buffer.subarray(4, 4 + length))
     return 4 + length
   }

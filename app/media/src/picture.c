@@ -190,6 +190,16 @@ static void draw_mover(CamImage *image, gint64 wall_ms)
          210, 44, 142);
 }
 
+/* Lights up with the test tone's beep. */
+static void draw_flash(CamImage *image, gint64 wall_ms)
+{
+    int cell = cam_barcode_cell(image->width), x = image->width - 3 * cell;
+    gboolean on = wall_ms % 1000 < 100;
+
+    if (x >= 0)
+        fill(image, x, 3 * cell, 2 * cell, 2 * cell, on ? WHITE : BLACK, GREY, GREY);
+}
+
 void cam_picture_test_frame(CamImage *image, guint32 number, gint64 wall_ms)
 {
     int cell = cam_barcode_cell(image->width), dot = MAX(1, image->height / 120);
@@ -201,6 +211,7 @@ void cam_picture_test_frame(CamImage *image, guint32 number, gint64 wall_ms)
     g_snprintf(text, sizeof(text), "%u", number);
     draw_text(image, cell, 3 * cell + 10 * dot, dot, text);
     draw_mover(image, wall_ms);
+    draw_flash(image, wall_ms);
 }
 
 void cam_picture_no_signal(CamImage *image, gint64 wall_ms)

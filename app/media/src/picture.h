@@ -15,7 +15,8 @@ CamImage cam_image_of(guint8 *data, const GstVideoInfo *info);
 /* The still part of the test picture: colour bars over a gradient. */
 void cam_picture_test_background(CamImage *image);
 
-/* Adds what moves: barcode, clock, frame number, a square that goes to and fro. */
+/* Adds what moves: barcode, clock, frame number, a square that goes to and fro, and one in the top
+ * right that is white for the first 100 ms of each second. */
 void cam_picture_test_frame(CamImage *image, guint32 number, gint64 wall_ms);
 
 void cam_picture_no_signal(CamImage *image, gint64 wall_ms);
