@@ -1,6 +1,9 @@
 #include "rtsp.h"
 #include "log.h"
 #include "rtsp_auth.h"
+#include "rtsp_playback.h"
+#include "rtsp_playback_media.h"
+#include "rtsp_recording.h"
 
 #include <gio/gio.h>
 
@@ -41,11 +44,27 @@ G_DEFINE_TYPE(CamServer, cam_server, GST_TYPE_RTSP_SERVER)
 static GstRTSPClient *create_client(GstRTSPServer *server)
 {
     CamServer *self = (CamServer *)server;
+    g_autoptr(GstRTSPSessionPool) sessions = NULL;
+    g_autoptr(GstRTSPMountPoints) mounts = NULL;
+    g_autoptr(GstRTSPAuth) auth = NULL;
+    g_autoptr(GstRTSPThreadPool) threads = NULL;
+    GstRTSPClient *client;
 
     /* A thread and a few descriptors even for one that is refused: not without end. */
     if (cam_rtsp_clients_flooded(self->clients))
         return NULL;
-    return GST_RTSP_SERVER_CLASS(cam_server_parent_class)->create_client(server);
+    client = g_object_new(cam_rtsp_client_get_type(), NULL);
+    sessions = gst_rtsp_server_get_session_pool(server);
+    mounts = gst_rtsp_server_get_mount_points(server);
+    auth = gst_rtsp_server_get_auth(server);
+    threads = gst_rtsp_server_get_thread_pool(server);
+    gst_rtsp_client_set_session_pool(client, sessions);
+    gst_rtsp_client_set_mount_points(client, mounts);
+    gst_rtsp_client_set_auth(client, auth);
+    gst_rtsp_client_set_thread_pool(client, threads);
+    gst_rtsp_client_set_content_length_limit(client,
+                                             gst_rtsp_server_get_content_length_limit(server));
+    return client;
 }
 
 static void cam_server_class_init(CamServerClass *klass)
@@ -85,6 +104,16 @@ static gboolean clean_sessions(gpointer sessions)
     return G_SOURCE_CONTINUE;
 }
 
+static void on_media_created(GstRTSPMedia *media, int camera, const char *stream,
+                             gpointer user_data)
+{
+    CamRtsp *rtsp = user_data;
+    GstRTSPContext *ctx = gst_rtsp_context_get_current();
+
+    if (ctx && ctx->client)
+        cam_rtsp_client_set_media(rtsp->clients, ctx->client, media, camera, stream);
+}
+
 CamRtsp *cam_rtsp_new(void)
 {
     CamRtsp *rtsp = g_new0(CamRtsp, 1);
@@ -96,6 +125,8 @@ CamRtsp *cam_rtsp_new(void)
     rtsp->threads = gst_rtsp_thread_pool_new();
     /* A thread for each client: a DESCRIBE waits for a key frame, and a slow client for itself. */
     gst_rtsp_thread_pool_set_max_threads(rtsp->threads, -1);
+    gst_rtsp_mount_points_add_factory(rtsp->mounts, CAM_RECORDING_PATH,
+                                      cam_playback_factory_new(on_media_created, rtsp));
     listener_init(rtsp, &rtsp->plain, FALSE);
     listener_init(rtsp, &rtsp->tls, TRUE);
     rtsp->cleanup_timer = g_timeout_add_seconds(SESSION_CLEANUP_S, clean_sessions, rtsp->sessions);
@@ -264,16 +295,6 @@ void cam_rtsp_set_users(CamRtsp *rtsp, GHashTable *users)
 void cam_rtsp_set_lockout(CamRtsp *rtsp, GHashTable *users, GPtrArray *addresses)
 {
     cam_access_set_lockout(rtsp->access, users, addresses);
-}
-
-static void on_media_created(GstRTSPMedia *media, int camera, const char *stream,
-                             gpointer user_data)
-{
-    CamRtsp *rtsp = user_data;
-    GstRTSPContext *ctx = gst_rtsp_context_get_current();
-
-    if (ctx && ctx->client)
-        cam_rtsp_client_set_media(rtsp->clients, ctx->client, media, camera, stream);
 }
 
 void cam_rtsp_mount(CamRtsp *rtsp, const char *path, CamHub *hub, CamAudio *audio, int camera,

@@ -1,6 +1,7 @@
 #include "rtsp_auth.h"
 #include "events.h"
 #include "rtsp_media.h"
+#include "rtsp_recording.h"
 
 struct _CamRtspAuth {
     GstRTSPAuth parent;
@@ -90,15 +91,38 @@ static int camera_of(CamRtspAuth *self, GstRTSPContext *ctx)
     return camera;
 }
 
+static gboolean respond(GstRTSPContext *ctx, GstRTSPStatusCode code)
+{
+    if (code == GST_RTSP_STS_OK)
+        return TRUE;
+    start_response(ctx, code);
+    gst_rtsp_client_send_message(ctx->client, ctx->session, ctx->response);
+    return FALSE;
+}
+
 static gboolean may_watch(CamRtspAuth *self, GstRTSPContext *ctx, const char *user)
 {
     int camera = camera_of(self, ctx);
 
-    if (camera < 0 || cam_access_may_watch(self->setup.access, user, camera))
-        return TRUE;
-    start_response(ctx, GST_RTSP_STS_NOT_FOUND);
-    gst_rtsp_client_send_message(ctx->client, ctx->session, ctx->response);
-    return FALSE;
+    return respond(ctx, camera < 0 || cam_access_may_watch(self->setup.access, user, camera)
+                            ? GST_RTSP_STS_OK
+                            : GST_RTSP_STS_NOT_FOUND);
+}
+
+/* Before anything is made for a recording, the server says which one it is. A connection has one
+ * at a time: what was described is set up without its number. */
+static gboolean may_play(CamRtspAuth *self, GstRTSPContext *ctx, const char *user)
+{
+    GstRTSPStatusCode code = GST_RTSP_STS_OK;
+
+    if (!cam_rtsp_client_plays_recording(self->setup.clients, ctx->client))
+        code = cam_recording_resolve(ctx->client, ctx->uri, user);
+    else if (ctx->method == GST_RTSP_DESCRIBE && !cam_recording_is_same(ctx->client, ctx->uri))
+        code = GST_RTSP_STS_METHOD_NOT_VALID_IN_THIS_STATE;
+    if (code == GST_RTSP_STS_OK &&
+        !cam_access_may_watch(self->setup.access, user, cam_recording_of(ctx->client)->camera))
+        code = GST_RTSP_STS_NOT_FOUND;
+    return respond(ctx, code);
 }
 
 /* Every request passes here first. */
@@ -118,7 +142,10 @@ static gboolean admit(CamRtspAuth *self, GstRTSPContext *ctx)
     login = check_login(self, ctx, &claim);
     if (login == CAM_LOGIN_OK) {
         cam_rtsp_client_authenticated(self->setup.clients, ctx->client, claim.user, claim.nonce);
-        admitted = may_watch(self, ctx, claim.user);
+        admitted = cam_recording_is_meant(ctx->uri) &&
+                           (ctx->method == GST_RTSP_DESCRIBE || ctx->method == GST_RTSP_SETUP)
+                       ? may_play(self, ctx, claim.user)
+                       : may_watch(self, ctx, claim.user);
     } else {
         if (login == CAM_LOGIN_WRONG)
             emit_failure(ctx, claim.user);

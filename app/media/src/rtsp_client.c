@@ -318,6 +318,23 @@ int cam_rtsp_client_camera(CamRtspClients *clients, GstRTSPClient *client)
     return camera;
 }
 
+gboolean cam_rtsp_client_plays_recording(CamRtspClients *clients, GstRTSPClient *client)
+{
+    GstRTSPMedia *media = NULL;
+    CamRtspEntry *entry;
+
+    g_mutex_lock(&clients->lock);
+    entry = g_hash_table_lookup(clients->table, client);
+    if (entry && entry->is_recording)
+        media = g_weak_ref_get(&entry->media);
+    g_mutex_unlock(&clients->lock);
+    /* Never with the lock: the last reference ends a pipeline. */
+    if (!media)
+        return FALSE;
+    g_object_unref(media);
+    return TRUE;
+}
+
 void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,
                                int camera, const char *stream)
 {
@@ -328,7 +345,8 @@ void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, G
     if (entry) {
         g_weak_ref_set(&entry->media, media);
         entry->camera = camera;
-        g_strlcpy(entry->stream, stream, sizeof(entry->stream));
+        entry->is_recording = !stream;
+        g_strlcpy(entry->stream, stream ? stream : "recording", sizeof(entry->stream));
     }
     g_mutex_unlock(&clients->lock);
 }
@@ -350,7 +368,8 @@ static gboolean matches(const CamRtspEntry *entry, const CamRtspMatch *match)
         return FALSE;
     if (match->user && g_strcmp0(entry->user, match->user) != 0)
         return FALSE;
-    if (match->camera >= 0 && entry->camera != match->camera)
+    /* A camera that goes takes its streams with it, not what was recorded of it. */
+    if (match->camera >= 0 && (entry->camera != match->camera || entry->is_recording))
         return FALSE;
     if (match->stream && !g_str_equal(entry->stream, match->stream))
         return FALSE;

@@ -33,7 +33,10 @@ void cam_rtsp_client_login(CamRtspClients *clients, GstRTSPClient *client, char 
 /* That it gets, -1: none. */
 int cam_rtsp_client_camera(CamRtspClients *clients, GstRTSPClient *client);
 
-/* CLIENT gets MEDIA from now on. */
+/* Has it a recording that it may go on with? */
+gboolean cam_rtsp_client_plays_recording(CamRtspClients *clients, GstRTSPClient *client);
+
+/* CLIENT gets MEDIA from now on; STREAM is NULL for a recording. */
 void cam_rtsp_client_set_media(CamRtspClients *clients, GstRTSPClient *client, GstRTSPMedia *media,
                                int camera, const char *stream);
 

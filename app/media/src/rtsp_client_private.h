@@ -15,6 +15,7 @@ typedef struct {
     GWeakRef media;
     int camera;
     char stream[CAM_NAME_MAX + 1];
+    gboolean is_recording;       /* what it gets is no live stream */
     GstRTSPLowerTrans transport; /* 0: unknown */
 } CamRtspEntry;
 

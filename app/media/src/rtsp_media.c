@@ -1,5 +1,6 @@
 #include "rtsp_media.h"
 #include "log.h"
+#include "rtsp_playback_media.h"
 #include "rtsp_sound.h"
 
 #include <gst/app/gstappsrc.h>
@@ -146,6 +147,12 @@ static GstRTSPLowerTrans protocols(const GstRTSPUrl *url)
     return GST_RTSP_LOWER_TRANS_UDP | GST_RTSP_LOWER_TRANS_TCP;
 }
 
+void cam_rtsp_media_allow_protocols(GstRTSPMedia *media, const GstRTSPContext *ctx)
+{
+    if (ctx && ctx->uri)
+        gst_rtsp_media_set_protocols(media, protocols(ctx->uri));
+}
+
 static Share *share_new(CamRtspFactory *factory, GstRTSPMedia *media)
 {
     CamStreamConfig config = cam_hub_config(factory->hub);
@@ -202,6 +209,10 @@ void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing)
 {
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
 
+    if (!share) {
+        cam_playback_set_playing(cam_playback_of(media), playing);
+        return;
+    }
     g_atomic_int_set(&share->playing, playing);
     if (share->sound)
         cam_rtsp_sound_set_playing(share->sound, playing);
@@ -218,14 +229,16 @@ guint64 cam_rtsp_media_dropped(GstRTSPMedia *media)
 {
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
 
-    return cam_hub_consumer_dropped(share->hub, share->consumer);
+    return share ? cam_hub_consumer_dropped(share->hub, share->consumer) : 0;
 }
 
 GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media)
 {
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
-    gint64 since = share->stuck_since;
+    gint64 since = share ? share->stuck_since : 0;
 
+    if (!share)
+        return cam_playback_stuck_for(cam_playback_of(media));
     if (!g_atomic_int_get((gint *)&share->consumer))
         since = share->sound ? cam_rtsp_sound_stuck_since(share->sound) : 0;
     if (!since || !g_atomic_int_get(&share->playing))
@@ -258,7 +271,9 @@ static void cam_rtsp_factory_init(CamRtspFactory *self)
 
 int cam_rtsp_factory_camera(GstRTSPMediaFactory *factory)
 {
-    return ((CamRtspFactory *)factory)->camera;
+    return G_TYPE_CHECK_INSTANCE_TYPE(factory, cam_rtsp_factory_get_type())
+               ? ((CamRtspFactory *)factory)->camera
+               : -1;
 }
 
 GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup)

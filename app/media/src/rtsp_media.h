@@ -7,7 +7,8 @@
 
 #include <gst/rtsp-server/rtsp-server.h>
 
-/* Called on the client's thread when a client begins to get MEDIA. */
+/* Called on the client's thread when a client begins to get MEDIA; STREAM is NULL for a recording.
+ */
 typedef void (*CamRtspMediaCreated)(GstRTSPMedia *media, int camera, const char *stream,
                                     gpointer user_data);
 
@@ -21,7 +22,11 @@ typedef struct {
 } CamRtspFactorySetup;
 
 GstRTSPMediaFactory *cam_rtsp_factory_new(const CamRtspFactorySetup *setup);
+/* -1: its medias are of no camera, or of several. */
 int cam_rtsp_factory_camera(GstRTSPMediaFactory *factory);
+
+/* "?tcp" or "?udp" in the address of the request limits what is allowed for MEDIA. */
+void cam_rtsp_media_allow_protocols(GstRTSPMedia *media, const GstRTSPContext *ctx);
 
 /* PLAY and PAUSE of the media's one client. */
 void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing);

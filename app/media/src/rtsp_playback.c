@@ -1,0 +1,137 @@
+#include "rtsp_playback.h"
+#include "rtsp_playback_media.h"
+
+#define MIN_RATE 0.125
+#define MAX_RATE 16.0
+
+typedef struct {
+    GstRTSPClient parent;
+} CamRtspPlayer;
+
+typedef struct {
+    GstRTSPClientClass parent;
+} CamRtspPlayerClass;
+
+G_DEFINE_TYPE(CamRtspPlayer, cam_rtsp_client, GST_TYPE_RTSP_CLIENT)
+
+/* Where the key frame is from which TIME can be shown; that is where playing begins. */
+static GstClockTime key_before(CamPlayback *playback, GstClockTime time)
+{
+    CamCursor *cursor = cam_cursor_new(cam_playback_timeline(playback), CAM_TRACK_VIDEO);
+    GstClockTime found = cam_cursor_seek(cursor, time);
+
+    cam_cursor_free(cursor);
+    return found;
+}
+
+/* Every PLAY with another speed seeks, also one that names no place. */
+static GstClockTime current_place(GstRTSPMedia *media)
+{
+    gint64 position = 0;
+
+    GST_RTSP_MEDIA_GET_CLASS(media)->query_position(media, &position);
+    return (GstClockTime)position;
+}
+
+static GstRTSPStatusCode read_range(GstRTSPTimeRange *range, GstClockTime duration,
+                                    GstClockTime *start, GstClockTime *stop)
+{
+    if (range->unit != GST_RTSP_RANGE_NPT || range->min.type == GST_RTSP_TIME_UTC ||
+        range->min.type == GST_RTSP_TIME_FRAMES)
+        return GST_RTSP_STS_INVALID_RANGE;
+    if (!gst_rtsp_range_get_times(range, start, stop))
+        return GST_RTSP_STS_INVALID_RANGE;
+    if (range->min.type != GST_RTSP_TIME_SECONDS)
+        *start = GST_CLOCK_TIME_NONE;
+    if (range->max.type != GST_RTSP_TIME_SECONDS)
+        *stop = GST_CLOCK_TIME_NONE;
+    if (GST_CLOCK_TIME_IS_VALID(*start) && *start >= duration)
+        return GST_RTSP_STS_INVALID_RANGE;
+    if (GST_CLOCK_TIME_IS_VALID(*start) && GST_CLOCK_TIME_IS_VALID(*stop) && *stop <= *start)
+        return GST_RTSP_STS_INVALID_RANGE;
+    return GST_RTSP_STS_OK;
+}
+
+static GstRTSPTimeRange *range_from(GstClockTime start)
+{
+    GstRTSPTimeRange *range = g_new0(GstRTSPTimeRange, 1);
+
+    range->unit = GST_RTSP_RANGE_NPT;
+    range->min.type = GST_RTSP_TIME_SECONDS;
+    range->min.seconds = (gdouble)start / GST_SECOND;
+    range->max.type = GST_RTSP_TIME_END;
+    return range;
+}
+
+static GstRTSPStatusCode adjust_play_mode(GstRTSPClient *client, GstRTSPContext *ctx,
+                                          GstRTSPTimeRange **range, GstSeekFlags *flags,
+                                          gdouble *rate, GstClockTime *trickmode_interval,
+                                          gboolean *enable_rate_control)
+{
+    CamPlayback *playback = cam_playback_of(ctx->media);
+    GstClockTime start = GST_CLOCK_TIME_NONE, stop = GST_CLOCK_TIME_NONE;
+    GstRTSPStatusCode status;
+    CamPlaybackMode mode;
+
+    if (!playback)
+        return GST_RTSP_STS_OK;
+    if (*rate <= 0)
+        return GST_RTSP_STS_HEADER_FIELD_NOT_VALID_FOR_RESOURCE;
+    *rate = CLAMP(*rate, MIN_RATE, MAX_RATE);
+    mode = cam_playback_mode(playback);
+    if (*range) {
+        status = read_range(*range, cam_timeline_duration(cam_playback_timeline(playback)), &start,
+                            &stop);
+        if (status != GST_RTSP_STS_OK)
+            return status;
+        mode.stop = stop;
+    }
+    if (!GST_CLOCK_TIME_IS_VALID(start) && *rate == mode.rate) {
+        /* It goes on where it was paused. */
+        g_clear_pointer(range, gst_rtsp_range_free);
+        *flags = GST_SEEK_FLAG_NONE;
+        cam_playback_set_mode(playback, &mode);
+        return GST_RTSP_STS_OK;
+    }
+    if (!GST_CLOCK_TIME_IS_VALID(start))
+        start = current_place(ctx->media);
+    start = key_before(playback, start);
+    if (!GST_CLOCK_TIME_IS_VALID(start))
+        return GST_RTSP_STS_NOT_FOUND;
+    g_clear_pointer(range, gst_rtsp_range_free);
+    *range = range_from(start);
+    *flags = GST_SEEK_FLAG_FLUSH;
+    mode.rate = *rate;
+    cam_playback_set_mode(playback, &mode);
+    return GST_RTSP_STS_OK;
+}
+
+/* Times are sent as fast as they pass for the viewer: that is Scale, though it is called Speed
+ * here. */
+static GstRTSPStatusCode adjust_play_response(GstRTSPClient *client, GstRTSPContext *ctx)
+{
+    CamPlayback *playback = cam_playback_of(ctx->media);
+    char *scale = NULL;
+    gdouble rate;
+
+    if (!playback)
+        return GST_RTSP_STS_OK;
+    rate = cam_playback_mode(playback).rate;
+    gst_rtsp_message_get_header(ctx->request, GST_RTSP_HDR_SCALE, &scale, 0);
+    if (!scale)
+        return GST_RTSP_STS_OK;
+    gst_rtsp_message_remove_header(ctx->response, GST_RTSP_HDR_SPEED, -1);
+    gst_rtsp_message_remove_header(ctx->response, GST_RTSP_HDR_SCALE, -1);
+    gst_rtsp_message_take_header(ctx->response, GST_RTSP_HDR_SCALE, g_strdup_printf("%1.3f", rate));
+    return GST_RTSP_STS_OK;
+}
+
+static void cam_rtsp_client_class_init(CamRtspPlayerClass *klass)
+{
+    klass->parent.adjust_play_mode = adjust_play_mode;
+    klass->parent.adjust_play_response = adjust_play_response;
+}
+
+static void cam_rtsp_client_init(CamRtspPlayer *self)
+{
+}
