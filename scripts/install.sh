@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 build_packages=(
   gcc libc6-dev make meson ninja-build pkg-config
   libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev libgstrtspserver-1.0-dev libjson-glib-dev libturbojpeg0-dev glib-networking
-  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav
+  gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav gstreamer1.0-alsa
 )
 test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2)
 

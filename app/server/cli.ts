@@ -59,7 +59,7 @@ const OPTIONS = {
   bind: { argument: 'ADDR', help: 'address to listen on', fallback: '0.0.0.0' },
   camera: {
     argument: 'SPEC',
-    help: 'test:1280x720@30, v4l2:/dev/video0 or file:/path/clip.mp4; repeatable',
+    help: 'test:1280x720@30, v4l2:/dev/video0 or file:/path/clip.mp4, with ,audio=none|test|auto|alsa:DEVICE behind it; repeatable',
     fallback: 'test:1280x720@30',
     multiple: true,
   },

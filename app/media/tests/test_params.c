@@ -15,7 +15,7 @@ static JsonNode *parse(const char *text)
 static char *fault_of(const char *text, void (*read)(CamParams *params))
 {
     static const char *const names[] = {"id",   "source", "mode",  "controls",  "streams", "encode",
-                                        "path", "flag",   "users", "addresses", NULL};
+                                        "path", "flag",   "users", "addresses", "audio",   NULL};
     JsonNode *node = parse(text);
     CamParamFault fault = {0};
     CamParams params = cam_params_open(json_node_get_object(node), "", names, &fault);
@@ -61,6 +61,30 @@ static void read_source(CamParams *params)
     CamSourceSpec spec = cam_params_source(params, "source");
 
     cam_source_spec_clear(&spec);
+}
+
+static void read_audio(CamParams *params)
+{
+    g_auto(CamAudioSpec) spec = cam_params_audio(params, "audio");
+
+    g_assert_cmpint(spec.type == CAM_AUDIO_ALSA, ==, spec.device != NULL);
+}
+
+static void test_audio(void)
+{
+    check(read_audio, "{}", "");
+    check(read_audio, "{\"audio\": null}", "");
+    check(read_audio, "{\"audio\": {\"type\": \"test\"}}", "");
+    check(read_audio, "{\"audio\": {\"type\": \"alsa\", \"device\": \"hw:CARD=a_b,DEV=0\"}}", "");
+    check(read_audio, "{\"audio\": {\"type\": \"alsa\"}}", "audio.device");
+    check(read_audio, "{\"audio\": {\"type\": \"alsa\", \"device\": \"\"}}", "audio.device");
+    check(read_audio, "{\"audio\": {\"type\": \"alsa\", \"device\": \"file:'|x'\"}}",
+          "audio.device");
+    check(read_audio, "{\"audio\": {\"type\": \"test\", \"device\": \"a\"}}", "audio.device");
+    check(read_audio, "{\"audio\": {\"type\": \"pulse\"}}", "audio.type");
+    check(read_audio, "{\"audio\": {}}", "audio.type");
+    check(read_audio, "{\"audio\": {\"type\": \"test\", \"x\": 1}}", "audio.x");
+    check(read_audio, "{\"audio\": \"test\"}", "audio");
 }
 
 static void read_controls(CamParams *params)
@@ -141,6 +165,11 @@ static void test_composites(void)
     "{\"name\": \"" name "\", \"width\": 64, \"height\": 64, \"fps\": 5, \"bitrate_kbps\": 64, "   \
     "\"gop\": 5}"
 
+#define WITH_AUDIO(audio)                                                                          \
+    "{\"name\": \"a\", \"width\": 64, \"height\": 64, \"fps\": 5, \"bitrate_kbps\": 64, \"gop\": " \
+    "5, "                                                                                          \
+    "\"audio\": " audio "}"
+
 static void test_streams(void)
 {
     check(read_streams, "{\"streams\": [" STREAM("a") "," STREAM("b-1_") "]}", "");
@@ -150,6 +179,11 @@ static void test_streams(void)
     check(read_streams, "{\"streams\": [" STREAM("") "]}", "streams[0].name");
     check(read_streams, "{\"streams\": [" STREAM("abcdefghijabcdefghijabcdefghijabc") "]}",
           "streams[0].name");
+    check(read_streams, "{\"streams\": [" WITH_AUDIO("null") "," STREAM("b") "]}", "");
+    check(read_streams, "{\"streams\": [" WITH_AUDIO("\"pcmu\"") "]}", "");
+    check(read_streams, "{\"streams\": [" WITH_AUDIO("\"mp3\"") "]}", "streams[0].audio");
+    check(read_streams, "{\"streams\": [" WITH_AUDIO("\"\"") "]}", "streams[0].audio");
+    check(read_streams, "{\"streams\": [" WITH_AUDIO("1") "]}", "streams[0].audio");
     check(read_streams, "{\"streams\": [1]}", "streams[0]");
     check(read_streams, "{\"streams\": []}", "streams");
     check(read_streams, "{\"streams\": [1, 2, 3, 4, 5]}", "streams");
@@ -238,6 +272,7 @@ int main(int argc, char **argv)
     g_test_add_func("/params/scalars", test_scalars);
     g_test_add_func("/params/mode", test_mode);
     g_test_add_func("/params/source", test_source);
+    g_test_add_func("/params/audio", test_audio);
     g_test_add_func("/params/composites", test_composites);
     g_test_add_func("/params/streams", test_streams);
     g_test_add_func("/params/users", test_users);
