@@ -16,7 +16,18 @@ import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader, soundOf } from './platform/index.ts'
-import { Catalogue, Places, Playback, Recorder, Removal, Retention, Tags, TimeCorrection } from './recording/index.ts'
+import {
+  Catalogue,
+  Categories,
+  Places,
+  Playback,
+  Recorder,
+  Removal,
+  Retention,
+  Search,
+  Tags,
+  TimeCorrection,
+} from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import { recordingDefaults, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
@@ -119,14 +130,16 @@ export class CameraServer {
       if (media.info) await media.call('rtsp.set_certificate', { certificate_file: certFile, key_file: keyFile })
     })
     const catalogue = new Catalogue(store)
-    const tags = new Tags(store, catalogue)
+    const categoriesFile = data('persistent', 'tag-categories.json')
+    const categories = await this.begin(new Categories(store, categoriesFile, bus, childLogger(log, 'recording')))
+    const tags = new Tags(store, catalogue, categories, bus)
     // Share links of a stream open no recordings: only accounts are asked.
     const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
     await this.begin(new Playback(catalogue, storage, media, rtspCameras))
     await this.begin(new TimeCorrection(store, catalogue, clock, bus, childLogger(log, 'clock')))
     const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
     const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
-    const removal = new Removal(store, catalogue, tags, storage, bus)
+    const removal = new Removal(catalogue, storage, bus)
     const retention = new Retention(store, catalogue, removal, storage, clock, bus, childLogger(log, 'retention'), () =>
       configuration.get('storage'),
     )
@@ -150,8 +163,8 @@ export class CameraServer {
       }),
     )
     await this.begin(retention)
-    const snapshots = new Snapshots(cameras, storage, bus)
-    const state = await this.begin(new State(store, cameras, recorder, snapshots, places, bus))
+    const snapshots = new Snapshots(cameras, storage, catalogue, bus)
+    const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
@@ -166,6 +179,8 @@ export class CameraServer {
       storage,
       system: new SystemReader(),
       snapshots,
+      search: new Search(catalogue, tags),
+      tags,
       files,
     })
     const tls = certificates.files

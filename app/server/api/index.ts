@@ -4,6 +4,7 @@ import type { Auth } from '../auth/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
+import type { Search, Tags } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Certificates } from '../tls/index.ts'
 import { auditRoutes } from './audit.ts'
@@ -17,6 +18,8 @@ import { recordingsRoutes } from './recordings.ts'
 import { shareRoutes } from './shares.ts'
 import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
+import { tagCategoryRoutes } from './tag-categories.ts'
+import { tagRoutes } from './tags.ts'
 import { userRoutes } from './users.ts'
 
 export interface ApiParts extends SystemParts {
@@ -26,6 +29,8 @@ export interface ApiParts extends SystemParts {
   readonly audit: AuditLog
   readonly jobs: Jobs
   readonly files: Files
+  readonly search: Search
+  readonly tags: Tags
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -40,7 +45,9 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...certificateRoutes(parts.certificates),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
-    ...recordingsRoutes(recorder),
+    ...recordingsRoutes(recorder, parts.search),
+    ...tagRoutes(recorder, cameras, parts.tags),
+    ...tagCategoryRoutes(parts.tags),
     ...filesRoutes(parts.files),
     ...streamsRoutes(cameras, media),
   ]

@@ -78,28 +78,6 @@ const Status = Type.Object({
   last_end: Nullable(Type.Object({ reason: Type.String(), timestamp: Type.String() })),
 })
 
-const TagBody = Type.Object(
-  {
-    category: Type.String({ minLength: 1, maxLength: 64, description: 'name of a category', examples: ['event'] }),
-    title: Type.String({ minLength: 1, maxLength: 200 }),
-    note: Type.Optional(Type.String({ maxLength: 4000 })),
-    timestamp: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 4_000_000_000, description: 'milliseconds into the recording; now when absent' }),
-    ),
-    camera: Type.Optional(CameraId),
-  },
-  closed,
-)
-
-const TagResult = Type.Object({
-  id: Type.Integer(),
-  category: Type.Integer(),
-  timestamp: Type.Integer(),
-  title: Type.String(),
-  note: Type.String(),
-  createdBy: Type.String(),
-})
-
 const VARIANT_B = ['mode', 'fps', 'bitrate', 'includeAudio', 'format'] as const
 
 export function recordingRoutes(recorder: Recorder, cameras: Cameras): Route[] {
@@ -154,22 +132,6 @@ export function recordingRoutes(recorder: Recorder, cameras: Cameras): Route[] {
               duration: Math.round(row.duration / 1000),
               file_size: row.size,
             }
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/api/recording/tag',
-      access: 'operator',
-      rate: 'api',
-      tag: 'Recording',
-      summary: 'Mark the running recording',
-      body: TagBody,
-      response: Type.Object({ success: Type.Boolean(), tag: TagResult }),
-      errors: ['CONFLICT', 'NOT_FOUND'],
-      handler: ({ body, caller }) => {
-        const { camera: asked, note = '', ...rest } = body
-        const camera = allowedCamera(caller, asked, cameras.active)
-        return { success: true, tag: recorder.tag(camera, { ...rest, note, createdBy: caller?.username ?? '' }) }
       },
     }),
     route({

@@ -3,7 +3,7 @@
  * and a list costs the same whether there are ten entries or a million.
  */
 import type { Store, Table } from '../store/index.ts'
-import { cellOf } from './cells.ts'
+import { cellMatches, cellOf } from './cells.ts'
 import { CatalogueIndexes, comparePositions, type Position, positionOf, type WalkFilter } from './indexes.ts'
 import { MEDIA_STATES, type MediaState, type NewRow, type RecordingRow, VIDEO_TYPES } from './row.ts'
 import { TIME_LIMIT } from './time-counts.ts'
@@ -127,7 +127,7 @@ export class Catalogue {
     const within = this.indexes.count(cells, from, to)
     const total = within + early.length
     if (after) {
-      const rows = [...take(this.walk(filter, oldestFirst, after), limit)]
+      const rows = [...take(this.walk(query, oldestFirst, after), limit)]
       return { rows, total, next: nextOf(rows, rows.length === limit) }
     }
     const inside = (skip: number, count: number) =>
@@ -142,14 +142,22 @@ export class Catalogue {
     return { rows, total, next: nextOf(rows, offset + rows.length < total) }
   }
 
-  /** How many a filter leaves. */
-  count(filter: WalkFilter): number {
+  /** How many a list has. */
+  count(query: ListQuery): number {
+    const filter = filterOf(query)
     const { cells, from, to } = this.scope(filter)
     return this.indexes.count(cells, from, to) + this.early(filter, cells, from, false).length
   }
 
-  /** All that a filter leaves, in order, behind `after`. Whoever walks may wait and write in between. */
-  *walk(filter: WalkFilter, oldestFirst: boolean, after?: Position): Generator<RecordingRow> {
+  /** Whether a list has this entry. */
+  matches(row: RecordingRow, query: ListQuery): boolean {
+    const { from = 0, to = TIME_LIMIT, ...filter } = filterOf(query)
+    return cellMatches(cellOf(row), filter) && row.timestamp_start <= to && from <= to && this.endOf(row) >= from
+  }
+
+  /** All that a list has, in order, behind `after`. Whoever walks may wait and write in between. */
+  *walk(query: Omit<ListQuery, 'limit' | 'offset'>, oldestFirst: boolean, after?: Position): Generator<RecordingRow> {
+    const filter = filterOf(query)
     const { cells, from, to } = this.scope(filter)
     const ahead = (a: Position, b: Position) => comparePositions(a, b) < 0 === oldestFirst
     const early = this.early(filter, cells, from, !oldestFirst).filter((row) => !after || ahead(after, positionOf(row)))
@@ -188,7 +196,7 @@ export class Catalogue {
   /** Finished moving pictures without a tag, oldest first: what retention may take. */
   *oldestUntagged(): Generator<RecordingRow> {
     const states = MEDIA_STATES.filter((state) => state !== 'recording')
-    for (const row of this.walk({ types: VIDEO_TYPES, states, tagged: false }, true)) {
+    for (const row of this.walk({ states, tagged: false }, true)) {
       if (row.tag_markers === 0) yield row
     }
   }
@@ -200,16 +208,20 @@ export class Catalogue {
 
   /** Those that began before the range and reach into it. */
   private early(filter: WalkFilter, cells: readonly number[], from: number, reverse: boolean): RecordingRow[] {
-    if (from === 0 || cells.length === 0) return []
+    if (from === 0 || cells.length === 0 || (filter.to ?? from) < from) return []
     const wanted = new Set(cells)
     const ids = new Set(this.indexes.reachingInto(from))
     const rows = [...ids].flatMap((id) => this.rows.get(id) ?? [])
     const reaching = rows.filter((row) => {
-      const end = row.state === 'recording' ? Math.max(row.timestamp_end, this.now()) : row.timestamp_end
-      return row.timestamp_start < from && end >= from && wanted.has(cellOf(row))
+      return row.timestamp_start < from && this.endOf(row) >= from && wanted.has(cellOf(row))
     })
-    if (filter.to !== undefined && filter.to < from) return []
     return reaching.sort((a, b) => comparePositions(positionOf(a), positionOf(b)) * (reverse ? -1 : 1))
+  }
+
+  /** What is running has no end yet. */
+  private endOf(row: RecordingRow): number {
+    const past = row.state === 'recording' ? Math.max(row.timestamp_start, this.now()) : row.timestamp_start
+    return Math.max(row.timestamp_end, past)
   }
 
   /** In batches: a crash in between begins anew. */
@@ -226,7 +238,7 @@ export class Catalogue {
   }
 }
 
-function filterOf({ state, ...query }: ListQuery): WalkFilter {
+function filterOf({ state, ...query }: Omit<ListQuery, 'limit' | 'offset'>): WalkFilter {
   return { types: VIDEO_TYPES, ...query, ...(state === undefined ? {} : { states: [state] }) }
 }
 

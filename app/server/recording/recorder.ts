@@ -169,9 +169,7 @@ export class Recorder implements Component {
   tag(camera: number | undefined, tag: Omit<NewTag, 'timestamp'> & { readonly timestamp?: number }): Tag {
     const { row, elapsedMs, camera: id } = this.status(camera)
     if (!row) throw new Conflict('No recording is running', `camera ${id}`)
-    const added = this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(elapsedMs) })
-    this.publish('tagged', row, { tag: added.id, title: added.title, timestamp_ms: added.timestamp })
-    return added
+    return this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(elapsedMs) })
   }
 
   row(id: number): RecordingRow {
@@ -180,17 +178,17 @@ export class Recorder implements Component {
     return row
   }
 
-  hostPath(row: RecordingRow): string {
-    return this.storage.hostPath(row.path)
+  /** Of a recording's first part, or of any of its parts. */
+  hostPath({ path }: Pick<RecordingRow, 'path'>): string {
+    return this.storage.hostPath(path)
   }
 
-  /** Removes the file, then the row: a crash between the two leaves a row that can be deleted again. */
+  /** Removes the files, then the row: a crash between the two leaves a row that can be deleted again. */
   async remove(id: number): Promise<void> {
     const row = this.row(id)
     if (row.state === 'recording')
       throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${id}`)
-    await rm(this.storage.hostPath(row.path), { force: true })
-    this.tags.removeAll(id)
+    for (const part of row.parts) await rm(this.hostPath(part), { force: true })
     this.catalogue.remove(id)
     this.publish('deleted', row, {})
   }
@@ -218,7 +216,6 @@ export class Recorder implements Component {
       this.catalogue.update(row.id, { parts, filename: first.filename, path: first.path, ...sums })
       return
     }
-    this.tags.removeAll(row.id)
     this.catalogue.remove(row.id)
     this.publish('deleted', row, {})
   }

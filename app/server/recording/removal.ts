@@ -3,16 +3,12 @@ import { rm } from 'node:fs/promises'
 import type { Bus } from '../bus.ts'
 import { ApiError, NotFound } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
-import type { Store } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { RecordingRow } from './row.ts'
-import type { Tags } from './tags.ts'
 
 export class Removal {
   constructor(
-    private readonly store: Store,
     private readonly catalogue: Catalogue,
-    private readonly tags: Tags,
     private readonly storage: DeviceStorage,
     private readonly bus: Bus,
   ) {}
@@ -24,10 +20,7 @@ export class Removal {
     if (row.state === 'recording')
       throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${id}`)
     for (const { path } of row.parts) await rm(this.storage.hostPath(path), { force: true })
-    this.store.transaction(() => {
-      this.tags.removeAll(id)
-      this.catalogue.remove(id)
-    })
+    this.catalogue.remove(id)
     this.bus.publish('recording', 'deleted', { id, camera: row.camera, filename: row.filename, path: row.path, ...told })
     return row
   }

@@ -1,10 +1,13 @@
 /** Stills that are kept: taken from the newest frame and written to the device storage. */
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { currentActor } from '../actor.ts'
 import type { Bus } from '../bus.ts'
-import type { Cameras } from '../cameras/index.ts'
+import type { Cameras, Still } from '../cameras/index.ts'
 import { ApiError, InvalidRequest } from '../errors.ts'
 import { type DeviceStorage, dayFolder, freeName, sanitiseStem, timeStem } from '../files/index.ts'
 import { ensureFolder, writeFileAtomic } from '../platform/index.ts'
+import type { Catalogue } from '../recording/index.ts'
 
 export const DEFAULT_QUALITY = 85
 
@@ -28,6 +31,7 @@ export class Snapshots {
   constructor(
     private readonly cameras: Cameras,
     private readonly storage: DeviceStorage,
+    private readonly catalogue: Catalogue,
     private readonly bus: Bus,
   ) {}
 
@@ -49,10 +53,31 @@ export class Snapshots {
     // From here to the rename nothing waits: two stills at once cannot take the same name.
     ensureFolder(hostFolder)
     const name = freeName(hostFolder, `${stem}.jpg`)
-    writeStill(join(hostFolder, name), still.jpeg)
+    const file = join(hostFolder, name)
+    writeStill(file, still.jpeg)
     const result = { filename: name, path: join(folder, name), size: still.jpeg.length, timestamp: taken.toISOString() }
+    try {
+      this.enter(camera, still, result)
+    } catch (error) {
+      rmSync(file, { force: true })
+      throw error
+    }
     this.bus.publish('camera', 'snapshot', { camera, ...result })
     return result
+  }
+
+  private enter(camera: number, { width, height, timestampMs }: Still, { filename, path, size }: SnapshotResult): void {
+    this.catalogue.addMedia({
+      media_type: 'image',
+      encoding: 'jpg',
+      filename,
+      path,
+      size,
+      camera,
+      timestamp_start: timestampMs,
+      resolution: `${width}x${height}`,
+      created_by: currentActor()?.username ?? null,
+    })
   }
 }
 

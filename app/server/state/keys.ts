@@ -18,6 +18,15 @@ const Container = Type.Union([Type.Literal('mp4'), Type.Literal('avi')])
 const DevicePath = Type.String({ pattern: '^(/[^\\0]*)?$', maxLength: 1024 })
 const closed = { additionalProperties: false } as const
 
+/** Keys that are shown here and kept elsewhere: nobody writes them through the state. */
+export const SHOWN_KEYS = {
+  tagCategories: {
+    schema: Type.Array(Type.Object({ id: Type.Integer(), name: Type.String(), color: Type.String() })),
+    read: MEDIA_KEY.read,
+    write: [],
+  },
+} satisfies Record<string, KeyRights & { schema: TSchema }>
+
 /** Keys that act on the camera or the recorder; their values live there. */
 export const ACTING_KEYS = {
   brightness: Percent,

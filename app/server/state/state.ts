@@ -10,10 +10,10 @@ import type { Cameras } from '../cameras/index.ts'
 import { formatResolution, parseResolution } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
-import type { Places, Recorder, RecordingDefaults, RecordingStorage } from '../recording/index.ts'
+import type { Categories, Places, Recorder, RecordingDefaults, RecordingStorage } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Store, Table } from '../store/index.ts'
-import { ACTING_KEYS, type ActingKey, MEDIA_KEY, STORED_KEYS } from './keys.ts'
+import { ACTING_KEYS, type ActingKey, MEDIA_KEY, SHOWN_KEYS, STORED_KEYS } from './keys.ts'
 import { holdsOne, type Permission } from './permissions.ts'
 
 interface Key {
@@ -30,6 +30,7 @@ export type Batch = Readonly<Record<string, unknown>>
 const KEYS: ReadonlyMap<string, Key> = new Map([
   ...Object.entries(ACTING_KEYS).map(([name, schema]): [string, Key] => [name, { schema, ...MEDIA_KEY }]),
   ...Object.entries(STORED_KEYS),
+  ...Object.entries(SHOWN_KEYS),
 ])
 const CAMERA_KEYS = ['brightness', 'contrast', 'saturation', 'resolution', 'fps'] as const
 
@@ -43,6 +44,7 @@ export class State implements Component {
     private readonly recorder: Recorder,
     private readonly snapshots: Snapshots,
     private readonly places: Places,
+    private readonly categories: Categories,
     private readonly bus: Bus,
   ) {}
 
@@ -91,6 +93,7 @@ export class State implements Component {
   private value(name: string): unknown {
     const stored = STORED_KEYS[name]
     if (stored) return this.settings?.get(name) ?? stored.initial
+    if (name === 'tagCategories') return this.categories.list()
     const { settings } = this.cameras.view()
     const recording = this.recorder.status()
     const acting: Record<ActingKey, unknown> = {

@@ -88,6 +88,12 @@ export class Store implements Component {
     return id
   }
 
+  /** Marks a number of a sequence as used, when it came from elsewhere; call it inside a transaction. */
+  useId(sequence: string, id: number): void {
+    const meta = this.table<string, number>('meta')
+    if ((meta.get(`sequence:${sequence}`) ?? 0) < id) meta.put(`sequence:${sequence}`, id)
+  }
+
   get schemaVersion(): number {
     return this.table<string, number>('meta').get('schema_version') ?? 0
   }

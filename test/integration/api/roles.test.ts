@@ -60,6 +60,14 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'GET /api/recordings': ['viewer', 200],
   'GET /api/recordings/{id}': ['viewer', 404],
   'DELETE /api/recordings/{id}': ['operator', 400],
+  'GET /api/recordings/{id}/info': ['viewer', 404],
+  'GET /api/recordings/{id}/tags': ['viewer', 404],
+  'PUT /api/recordings/{id}/tags/{tag_id}': ['operator', 400],
+  'DELETE /api/recordings/{id}/tags/{tag_id}': ['operator', 400],
+  'GET /api/tag-categories': ['viewer', 200],
+  'POST /api/tag-categories': ['admin', 400],
+  'PUT /api/tag-categories/{id}': ['admin', 400],
+  'DELETE /api/tag-categories/{id}': ['admin', 400],
   'GET /files': ['viewer', 200],
   'GET /api/files': ['viewer', 200],
   'GET /files/{filepath+}': ['viewer', 404],
@@ -70,7 +78,7 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
 }
 
 const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
-const PARAMS: Readonly<Record<string, string>> = { id: '999999', name: 'admin', filepath: 'no-such-file' }
+const PARAMS: Readonly<Record<string, string>> = { id: '999999', tag_id: '1', name: 'admin', filepath: 'no-such-file' }
 const PASSWORD = 'Battery-Staple-7'
 
 /** A token for each kind of caller. */

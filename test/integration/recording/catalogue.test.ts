@@ -197,19 +197,19 @@ function expected(all: readonly RecordingRow[], q: ListQuery): RecordingRow[] {
 }
 
 t.test('whatever happened, each list is what looking at every row would give', async (t) => {
-  const { catalogue } = await openCatalogue(t)
+  const { catalogue, store } = await openCatalogue(t)
   const steps = fc.array(step, { minLength: 1, maxLength: 60 })
   fc.assert(
     fc.property(steps, fc.array(query, { minLength: 1, maxLength: 12 }), (done, queries) => {
       const all = new Map<number, RecordingRow>()
-      for (const s of done) {
+      const act = (s: (typeof done)[number]) => {
         if (s.kind === 'create') {
           const made = catalogue.create(rowOf(s.fact))
           all.set(made.id, made)
-          continue
+          return
         }
         const id = [...all.keys()][s.pick % all.size]
-        if (id === undefined) continue
+        if (id === undefined) return
         if (s.kind === 'remove') {
           catalogue.remove(id)
           all.delete(id)
@@ -218,6 +218,7 @@ t.test('whatever happened, each list is what looking at every row would give', a
           all.set(id, catalogue.update(id, change) as RecordingRow)
         }
       }
+      store.transaction(() => done.forEach(act))
       for (const q of queries) {
         const wanted = expected([...all.values()], q)
         const found = catalogue.list(q)
@@ -235,7 +236,9 @@ t.test('whatever happened, each list is what looking at every row would give', a
         }
         if (ids(walked) !== ids(wanted)) throw new Error(`in steps ${ids(walked)}, not ${ids(wanted)}: ${told}`)
       }
-      for (const id of all.keys()) catalogue.remove(id)
+      store.transaction(() => {
+        for (const id of all.keys()) catalogue.remove(id)
+      })
       return catalogue.list({ limit: 1, offset: 0, types: MEDIA_TYPES }).total === 0
     }),
     { numRuns: 60 },

@@ -7,7 +7,7 @@ import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
 import { DeviceStorage } from '../../../app/server/files/index.ts'
 import { Clock, type DiskSpace } from '../../../app/server/platform/index.ts'
 import { ClockTrust } from '../../../app/server/recording/clock-trust.ts'
-import { Catalogue, type NewRow, Removal, Retention, type RetentionPolicy, Tags } from '../../../app/server/recording/index.ts'
+import { Catalogue, type NewRow, Removal, Retention, type RetentionPolicy } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
 
@@ -54,9 +54,8 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
   const clock = new Clock(bus, silent, { root, wall: () => wall, monotonic: () => steady, builtAt: 0 })
   clock.start()
   const catalogue = new Catalogue(store)
-  const tags = new Tags(store, catalogue)
   const storage = new SmallDisk(join(folder, 'media'))
-  const removal = new Removal(store, catalogue, tags, storage, bus)
+  const removal = new Removal(catalogue, storage, bus)
   const all = { retention_days: 0, retention_min_free_bytes: 0, quota_bytes: 0, ...policy }
   const retention = new Retention(store, catalogue, removal, storage, clock, bus, silent, () => all)
   t.teardown(async () => {

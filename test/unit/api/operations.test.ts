@@ -24,6 +24,14 @@ GET /download/{filepath}
 DELETE /files/{filepath}
 GET /api/recordings
 GET /api/recordings/{id}
+GET /api/recordings/{id}/info
+GET /api/recordings/{id}/tags
+PUT /api/recordings/{id}/tags/{tag_id}
+DELETE /api/recordings/{id}/tags/{tag_id}
+GET /api/tag-categories
+POST /api/tag-categories
+PUT /api/tag-categories/{id}
+DELETE /api/tag-categories/{id}
 GET /api/snapshot
 POST /api/login
 GET /api/streams
