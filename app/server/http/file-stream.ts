@@ -1,12 +1,12 @@
 /**
- * A part of a file on its way to one client. One chunk is read, offered to the socket, and only when the kernel has taken all of it
- * the next is read: a slow client costs its chunk and nothing else.
+ * A part of a file on its way to one client. While the kernel takes one chunk, the next one is read; nothing beyond these two is held, so a
+ * slow client costs two chunks and nothing else.
  */
 import type { FileHandle } from 'node:fs/promises'
 import { ApiError } from '../errors.ts'
 import type { Exchange, Headers } from './exchange.ts'
 
-const CHUNK = 256 * 1024
+const CHUNK = Number(process.env.CHUNK_KB ?? 256) * 1024
 /** uWS gives up on a client after some ten seconds without an event; a client on a slow link frees its buffer more seldom. */
 const RETRY_MS = 4000
 /** Chunks kept for the next client. */
@@ -19,6 +19,8 @@ export class FileStream {
   readonly #total: number
   #position: number
   #left: number
+  readonly #buffers: Buffer[] = []
+  #turn = 0
   /** What the kernel has not taken yet of the chunk, and the offset in the body at which it starts. */
   #pending: Uint8Array = new Uint8Array(0)
   #pendingAt = 0
@@ -41,32 +43,51 @@ export class FileStream {
     if (this.#exchange.gone) return
     this.#exchange.onAbort(() => this.#resume())
     res.onWritable((offset) => this.#writable(offset))
-    const chunk = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK)
+    let ahead: Promise<Uint8Array> | null = null
     try {
-      for (let first = true; this.#left > 0; first = false) {
-        const { bytesRead } = await this.#file.read(chunk, 0, Math.min(CHUNK, this.#left), this.#position)
+      let chunk = await this.#read()
+      // Cut short behind our back: the promised length cannot be kept.
+      if (chunk.length === 0) throw new ApiError('FILE_NOT_FOUND', 'The file was cut short while it was read')
+      for (let first = true; ; first = false) {
         if (this.#exchange.gone) return
-        if (bytesRead === 0) {
-          // Cut short behind our back: the promised length cannot be kept.
-          if (first) throw new ApiError('FILE_NOT_FOUND', 'The file was cut short while it was read')
-          this.#exchange.abandon()
-          return
-        }
-        this.#position += bytesRead
-        this.#left -= bytesRead
-        this.#pending = chunk.subarray(0, bytesRead)
+        if (chunk.length === 0) return this.#exchange.abandon()
+        this.#pending = chunk
         res.cork(() => {
           if (first) this.#exchange.beginStream(status, headers)
           this.#pendingAt = res.getWriteOffset()
           this.#offer()
         })
+        const last = this.#left === 0
+        if (!last) {
+          ahead = this.#read()
+          // Awaited below; until then nobody would, and that ends the process.
+          ahead.catch(() => undefined)
+        }
         if (this.#pending.length > 0) await this.#taken()
-        if (this.#exchange.gone) return
+        if (last || ahead === null) break
+        chunk = await ahead
+        ahead = null
       }
-      this.#exchange.complete()
+      if (!this.#exchange.gone) this.#exchange.complete()
     } finally {
-      if (spare.length < SPARE) spare.push(chunk)
+      // A read that is under way still writes into its buffer.
+      await ahead?.catch(() => undefined)
+      for (const buffer of this.#buffers) if (spare.length < SPARE) spare.push(buffer)
     }
+  }
+
+  /** The next chunk, into the one of the two buffers that the kernel is not taking from; empty where the file ends too early. */
+  async #read(): Promise<Uint8Array> {
+    let buffer = this.#buffers[this.#turn]
+    if (buffer === undefined) {
+      buffer = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK)
+      this.#buffers.push(buffer)
+    }
+    this.#turn = 1 - this.#turn
+    const { bytesRead } = await this.#file.read(buffer, 0, Math.min(CHUNK, this.#left), this.#position)
+    this.#position += bytesRead
+    this.#left -= bytesRead
+    return buffer.subarray(0, bytesRead)
   }
 
   /** Until the kernel has taken the chunk, or the client has gone. */
