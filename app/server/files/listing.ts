@@ -40,6 +40,8 @@ export interface Listing {
 }
 
 export function mimeType(name: string): string {
+  // The one container of ours that the table does not know.
+  if (/\.avi$/i.test(name)) return 'video/x-msvideo'
   return lookup(name) ?? 'application/octet-stream'
 }
 

@@ -6,7 +6,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { ApiError } from '../errors.ts'
 import type { Exchange, Headers } from './exchange.ts'
 
-const CHUNK = Number(process.env.CHUNK_KB ?? 256) * 1024
+const CHUNK = 512 * 1024
 /** uWS gives up on a client after some ten seconds without an event; a client on a slow link frees its buffer more seldom. */
 const RETRY_MS = 4000
 /** Chunks kept for the next client. */
