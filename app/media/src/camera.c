@@ -290,6 +290,7 @@ void cam_camera_close(CamCamera *camera)
     close_source(camera);
     stop_no_signal(camera);
     cam_camera_update_decoder(camera);
+    g_clear_pointer(&camera->sound, cam_sound_ring_free);
     if (camera->audio)
         cam_audio_close(camera->audio);
     /* Only this thread changes the list, so it may read it without the lock. */

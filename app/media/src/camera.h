@@ -3,6 +3,7 @@
 #pragma once
 
 #include "audio.h"
+#include "ring.h"
 #include "stream.h"
 
 #include <gst/video/video.h>
@@ -45,6 +46,13 @@ CamHub *cam_camera_hub(CamCamera *camera, const char *name);
  * a named stream, which may change. */
 CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *config, gboolean alone);
 void cam_camera_release_hub(CamCamera *camera, CamHub *hub);
+
+/* Keeps BYTES of HUB's past and, unless CODEC is NULL, of the camera's sound; 0 ends it. FALSE: the
+ * sound cannot be had. */
+gboolean cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec);
+/* The sound that is kept, from FROM on; nothing where it is of another codec. */
+void cam_camera_replay_sound(CamCamera *camera, CamAudioCodec codec, GstClockTime from,
+                             CamRingFunc func, gpointer user_data);
 
 /* The camera's sound with a reference; NULL: it has none. */
 CamAudio *cam_camera_audio(CamCamera *camera);

@@ -287,7 +287,7 @@ static gboolean pixels_wanted(CamCamera *camera)
     for (guint i = 0; i < camera->hubs->len; i++) {
         CamHub *hub = camera->hubs->pdata[i];
 
-        if (cam_hub_consumers(hub) > 0 && !cam_hub_is_passthrough(hub))
+        if (cam_hub_is_wanted(hub) && !cam_hub_is_passthrough(hub))
             return TRUE;
     }
     return FALSE;

@@ -4,6 +4,7 @@
 #include "camera.h"
 #include "decoder.h"
 #include "gop_cache.h"
+#include "sound_ring.h"
 #include "source.h"
 
 typedef enum { CAM_STATE_STARTING, CAM_STATE_STREAMING, CAM_STATE_NO_SIGNAL } CamState;
@@ -33,6 +34,7 @@ struct _CamCamera {
     gboolean closing; /* a source is on its way out in a thread of its own */
     gboolean closed;
     guint timer;
+    CamSoundRing *sound; /* NULL: none is kept */
     GstClockTime next_try, opened_at, decoder_idle_since;
     CamState state;
     char *reason;

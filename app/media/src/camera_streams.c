@@ -82,8 +82,8 @@ void cam_camera_set_streams(CamCamera *camera, const CamStreamConfig *streams, g
 /* Bitrate and size are what the caller chose; the key frame distance is nobody's wish. */
 static gboolean same_wish(const CamStreamConfig *a, const CamStreamConfig *b)
 {
-    return a->width == b->width && a->height == b->height && a->fps == b->fps &&
-           a->bitrate_kbps == b->bitrate_kbps;
+    return a->codec == b->codec && a->width == b->width && a->height == b->height &&
+           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps;
 }
 
 CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish, gboolean alone)
@@ -96,13 +96,16 @@ CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish, g
 
         hub = camera->hubs->pdata[i];
         existing = cam_hub_config(hub);
-        if (same_wish(&existing, wish) && !(alone && *existing.name))
+        if (same_wish(&existing, wish) && !(alone && *existing.name)) {
+            cam_hub_hold(hub);
             return cam_hub_ref(hub);
+        }
     }
     *config.name = '\0';
     if (!config.gop)
         config.gop = CLAMP(2 * config.fps, 1, 600);
     hub = cam_hub_ref(cam_camera_add_hub(camera, &config));
+    cam_hub_hold(hub);
     cam_camera_route(camera);
     return hub;
 }
@@ -111,7 +114,7 @@ void cam_camera_release_hub(CamCamera *camera, CamHub *hub)
 {
     CamStreamConfig config = cam_hub_config(hub);
 
-    if (!*config.name && cam_hub_consumers(hub) == 0)
+    if (!*config.name && cam_hub_release(hub))
         remove_hub(camera, hub);
     cam_hub_unref(hub);
 }

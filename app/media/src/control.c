@@ -115,7 +115,7 @@ static void helper_info(CamService *service, CamRpcCall *call, JsonObject *param
     version = g_strdup_printf("%u.%u.%u", major, minor, micro);
     result = json_object_new();
     encoders = json_array_new();
-    for (const char *const *name = cam_encoder_choice_all(); *name; name++)
+    for (const char *const *name = cam_encoder_choice_all(CAM_VIDEO_H264); *name; name++)
         json_array_add_string_element(encoders, *name);
     json_object_set_int_member(result, "protocol", PROTOCOL_VERSION);
     json_object_set_string_member(result, "version", CAM_VERSION);
@@ -369,8 +369,11 @@ static const struct {
     {"camera.restart", camera_restart},
     {"camera.remove", camera_remove},
     {"camera.select", camera_select},
+    {"camera.set_buffer", cam_method_camera_set_buffer},
     {"snapshot.take", cam_method_snapshot_take},
     {"recorder.start", cam_method_recorder_start},
+    {"recorder.pause", cam_method_recorder_pause},
+    {"recorder.resume", cam_method_recorder_resume},
     {"recorder.stop", cam_method_recorder_stop},
     {"rtsp.start", cam_method_rtsp_start},
     {"rtsp.set_users", cam_method_rtsp_set_users},

@@ -30,11 +30,16 @@ void cam_service_fail_io(CamRpcCall *call, int error_number, const char *what);
 
 typedef void (*CamMethod)(CamService *service, CamRpcCall *call, JsonObject *params);
 
-/* control_media.c: snapshots, recordings, statistics */
+/* control_media.c: snapshots, statistics */
 void cam_method_snapshot_take(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_stats_get(CamService *service, CamRpcCall *call, JsonObject *params);
+
+/* control_recorder.c */
+void cam_method_camera_set_buffer(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_recorder_pause(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_recorder_resume(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_start(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_stop(CamService *service, CamRpcCall *call, JsonObject *params);
-void cam_method_stats_get(CamService *service, CamRpcCall *call, JsonObject *params);
 
 /* control_rtsp.c */
 void cam_method_rtsp_start(CamService *service, CamRpcCall *call, JsonObject *params);

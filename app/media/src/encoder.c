@@ -1,4 +1,5 @@
 #include "encoder.h"
+#include "encoder_elements.h"
 #include "log.h"
 
 #include <gst/app/gstappsink.h>
@@ -26,59 +27,23 @@ struct _CamEncoder {
     guint timed_frames;
 };
 
-/* Single-threaded encoding costs least; large pictures need more to keep up. */
-static guint thread_count(const CamStreamConfig *config)
-{
-    gint64 rate = (gint64)config->width * config->height * config->fps;
-
-    return (guint)CLAMP(1 + rate / (1280 * 720 * 40), 1, (gint64)g_get_num_processors());
-}
-
-static void configure_x264(GstElement *element, const CamStreamConfig *config)
-{
-    gst_util_set_object_arg(G_OBJECT(element), "speed-preset", "superfast");
-    gst_util_set_object_arg(G_OBJECT(element), "tune", "zerolatency");
-    g_object_set(element, "bitrate", (guint)config->bitrate_kbps, "key-int-max", (guint)config->gop,
-                 "bframes", 0u, "threads", thread_count(config), "byte-stream", TRUE, NULL);
-}
-
-static void configure_openh264(GstElement *element, const CamStreamConfig *config)
-{
-    gst_util_set_object_arg(G_OBJECT(element), "complexity", "low");
-    gst_util_set_object_arg(G_OBJECT(element), "rate-control", "bitrate");
-    g_object_set(element, "bitrate", (guint)config->bitrate_kbps * 1000, "gop-size",
-                 (guint)config->gop, "enable-frame-skip", FALSE, "scene-change-detection", FALSE,
-                 "multi-thread", thread_count(config), NULL);
-}
-
-static void configure_v4l2(GstElement *element, const CamStreamConfig *config)
-{
-    GstStructure *controls =
-        gst_structure_new("controls", "video_bitrate", G_TYPE_INT, config->bitrate_kbps * 1000,
-                          "h264_i_frame_period", G_TYPE_INT, config->gop, "video_b_frames",
-                          G_TYPE_INT, 0, "repeat_sequence_header", G_TYPE_INT, 1, NULL);
-
-    g_object_set(element, "extra-controls", controls, NULL);
-    gst_structure_free(controls);
-}
-
-static void configure_element(GstElement *element, const char *factory,
-                              const CamStreamConfig *config)
-{
-    if (g_str_equal(factory, "x264enc"))
-        configure_x264(element, config);
-    else if (g_str_equal(factory, "openh264enc"))
-        configure_openh264(element, config);
-    else
-        configure_v4l2(element, config);
-}
-
 static GstPadProbeReturn on_enter(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
 {
     CamEncoder *self = user_data;
 
     self->entered = cam_now();
     return GST_PAD_PROBE_OK;
+}
+
+/* JPEG has no rate control of its own. */
+static void follow_bitrate(CamEncoder *self, gsize bytes)
+{
+    int quality, next;
+
+    g_object_get(self->element, "quality", &quality, NULL);
+    next = cam_jpeg_quality_next(&self->config, quality, bytes);
+    if (next != quality)
+        g_object_set(self->element, "quality", next, NULL);
 }
 
 static GstPadProbeReturn on_leave(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
@@ -89,6 +54,8 @@ static GstPadProbeReturn on_leave(GstPad *pad, GstPadProbeInfo *info, gpointer u
     self->total_us += (cam_now() - self->entered) / 1000;
     self->timed_frames++;
     g_mutex_unlock(&self->times_lock);
+    if (self->config.codec == CAM_VIDEO_MJPEG)
+        follow_bitrate(self, gst_buffer_get_size(GST_PAD_PROBE_INFO_BUFFER(info)));
     return GST_PAD_PROBE_OK;
 }
 
@@ -157,19 +124,19 @@ static GstCaps *raw_caps(const CamStreamConfig *config)
     return caps;
 }
 
-static GstElement *h264_filter(const char *factory)
+static GstElement *make_parser(CamVideoCodec codec)
 {
-    /* Constrained baseline: what every receiver decodes. Hardware decides its profile itself. */
-    GstCaps *caps = gst_caps_new_simple("video/x-h264", "stream-format", G_TYPE_STRING,
-                                        "byte-stream", "alignment", G_TYPE_STRING, "au", NULL);
+    const char *name = cam_encoder_element_parser(codec);
+    GstElement *parser = gst_element_factory_make(name ? name : "identity", NULL);
 
-    if (!g_str_equal(factory, "v4l2h264enc"))
-        gst_caps_set_simple(caps, "profile", G_TYPE_STRING, "constrained-baseline", NULL);
-    return caps_filter(caps);
+    /* Parameter sets before each key frame. */
+    if (parser && name)
+        g_object_set(parser, "config-interval", -1, NULL);
+    return parser;
 }
 
-/* appsrc ! videoscale ! videoconvert ! size ! encoder ! profile ! h264parse ! appsink; scaling and
- * converting pass frames through untouched where there is nothing to do. */
+/* appsrc ! videoscale ! videoconvert ! size ! encoder ! profile ! (parser) ! format ! appsink;
+ * scaling and converting pass frames through untouched where there is nothing to do. */
 static gboolean build(CamEncoder *self, const char *factory, const CamStreamConfig *config)
 {
     GstAppSinkCallbacks callbacks = {.new_sample = on_sample};
@@ -177,9 +144,9 @@ static gboolean build(CamEncoder *self, const char *factory, const CamStreamConf
     GstElement *scale = gst_element_factory_make("videoscale", NULL);
     GstElement *convert = gst_element_factory_make("videoconvert", NULL);
     GstElement *size = caps_filter(raw_caps(config));
-    GstElement *profile = h264_filter(factory);
-    GstElement *parse = gst_element_factory_make("h264parse", NULL);
-    GstElement *format = h264_filter(factory);
+    GstElement *profile = caps_filter(cam_encoder_element_caps(factory, config->codec));
+    GstElement *parse = make_parser(config->codec);
+    GstElement *format = caps_filter(cam_encoder_element_caps(factory, config->codec));
     GstElement *sink = gst_element_factory_make("appsink", NULL);
     GstBus *bus;
 
@@ -191,8 +158,7 @@ static gboolean build(CamEncoder *self, const char *factory, const CamStreamConf
     self->size = size;
     g_object_set(source, "format", GST_FORMAT_TIME, "is-live", TRUE, "max-bytes", (guint64)0,
                  "emit-signals", FALSE, NULL);
-    configure_element(self->element, factory, config);
-    g_object_set(parse, "config-interval", -1, NULL);
+    cam_encoder_element_configure(self->element, factory, config);
     g_object_set(sink, "sync", FALSE, "async", FALSE, "enable-last-sample", FALSE, NULL);
     gst_app_sink_set_callbacks(GST_APP_SINK(sink), &callbacks, self, NULL);
     gst_bin_add_many(GST_BIN(self->pipeline), source, scale, convert, size, self->element, profile,

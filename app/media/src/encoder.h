@@ -1,4 +1,4 @@
-/* One running H.264 encoder: raw frames in, access units out, both on the helper's time line. */
+/* One running video encoder: raw frames in, access units out, both on the helper's time line. */
 #pragma once
 
 #include "types.h"
@@ -6,14 +6,15 @@
 typedef struct _CamEncoder CamEncoder;
 
 typedef struct {
-    /* An access unit, on the encoder's thread; AU is taken: byte-stream, one whole picture, pts on
-     * the time line, DELTA_UNIT unless it is a key frame with its parameter sets. */
+    /* An access unit, on the encoder's thread; AU is taken: byte-stream (or a JPEG), one whole
+     * picture, pts on the time line, DELTA_UNIT unless it is a key frame with its parameter sets.
+     */
     void (*output)(CamEncoder *encoder, GstBuffer *au, gpointer user_data);
     /* It broke and will give nothing more. On a thread of its own: do not free it from there. */
     void (*failed)(CamEncoder *encoder, const char *message, gpointer user_data);
 } CamEncoderEvents;
 
-/* FACTORY is an element of cam_encoder_choice_all(). NULL when it cannot be built. */
+/* FACTORY is an element of cam_encoder_choice_all(config->codec). NULL when it cannot be built. */
 CamEncoder *cam_encoder_new(const char *factory, const CamStreamConfig *config,
                             const CamEncoderEvents *events, gpointer user_data);
 /* Waits for its threads; no event comes afterwards. */

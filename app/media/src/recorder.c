@@ -1,40 +1,11 @@
-#include "recorder.h"
+/* A recorder's life. */
+#include "recorder_private.h"
 #include "events.h"
 #include "log.h"
-#include "parameter_sets.h"
-#include "recorder_pipeline.h"
 
-/* Frame times are whole nanoseconds, so the one that starts at the end may be a hair early. */
-#define TOLERANCE GST_MSECOND
-/* Pictures that do not fit are looked into this often; so many times in a row is for good. */
-#define MISMATCH_CHECK GST_SECOND
-#define MISMATCH_CHECKS 3
-
-struct _CamRecorder {
-    int id;
-    CamCamera *camera;
-    CamHub *hub;
-    guint consumer;
-    CamStreamConfig config;
-    CamMp4 *mp4;
-    CamRecorderEnded ended;
-    gpointer user_data;
-    GstClockTime limit; /* 0: none */
-    gboolean ending;
-    CamRecorderEnd reason;
-    gint64 final_size;
-    guint64 dropped_before; /* at hubs that it has left */
-
-    GMutex lock;
-    char *message;
-    GBytes *parameter_sets; /* the one description that the file's header has */
-    gboolean mismatch, full;
-    gboolean checking;               /* check_mismatch() is under way */
-    int mismatches;                  /* checks in a row */
-    GstClockTime mismatch_since;     /* or since the last check */
-    GstClockTime first_pts, end_pts; /* end_pts: where the last frame ends, from 0 */
-    guint64 frames, dropped;
-};
+#define SOUND_TICK_MS 250
+/* For the sound of the last pictures, which comes after them. */
+#define LAST_SOUND_US (250 * 1000)
 
 typedef struct {
     CamRecorder *recorder;
@@ -49,185 +20,190 @@ static gboolean end_later(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Any thread. The recorder lives until finished() has run, which comes after this in the queue of
- * the main loop, because nothing calls here once the pipeline is down. */
-static void request_end(CamRecorder *self, CamRecorderEnd reason)
+/* The recorder lives until finished() has run, which comes after this in the queue of the main
+ * loop, because nothing calls here once its files are closed. */
+void cam_recorder_request_end(CamRecorder *self, CamRecorderEnd reason, const char *message)
 {
     EndNote *note = g_new(EndNote, 1);
 
+    if (message) {
+        g_mutex_lock(&self->lock);
+        if (!self->message)
+            self->message = g_strdup(message);
+        g_mutex_unlock(&self->lock);
+    }
     *note = (EndNote){self, reason};
     cam_main_invoke(end_later, note, g_free);
 }
 
-static void on_broken(gboolean disk_full, const char *message, gpointer user_data)
+static void attach(CamRecorder *self, GstClockTime past)
 {
-    CamRecorder *self = user_data;
-
-    g_mutex_lock(&self->lock);
-    if (!self->message)
-        self->message = g_strdup(message);
-    g_mutex_unlock(&self->lock);
-    request_end(self, disk_full ? CAM_END_DISK_FULL : CAM_END_ERROR);
+    self->passthrough = cam_hub_is_passthrough(self->hub);
+    self->consumer =
+        cam_hub_attach(self->hub, &(CamHubConsumer){.deliver = cam_recorder_deliver,
+                                                    .ready = cam_recorder_ready,
+                                                    .wants_key = cam_recorder_wants_key,
+                                                    .user_data = self,
+                                                    .past = past});
 }
 
-/* Without signal the camera's own picture may well come back; else it will not. */
-static gboolean check_mismatch(gpointer data)
+static void detach(CamRecorder *self)
 {
-    CamRecorder *self = data;
-    gboolean streaming = cam_camera_is_streaming(self->camera), for_good;
-
-    g_mutex_lock(&self->lock);
-    self->checking = FALSE;
-    self->mismatches = self->mismatch && streaming ? self->mismatches + 1 : 0;
-    for_good = self->mismatches >= MISMATCH_CHECKS && !self->ending;
-    if (for_good && !self->message)
-        self->message = g_strdup("the camera's encoding changed to one that does not fit the file");
-    g_mutex_unlock(&self->lock);
-    if (for_good)
-        cam_recorder_end(self, CAM_END_ERROR);
-    return G_SOURCE_REMOVE;
-}
-
-/* With lock held. */
-static void set_mismatch(CamRecorder *self, gboolean mismatch, GstClockTime now)
-{
-    if (mismatch && !self->mismatch)
-        self->mismatch_since = now;
-    if (!mismatch)
-        self->mismatches = 0;
-    self->mismatch = mismatch;
-}
-
-/* With lock held. An MP4 track has one description; pictures that need another (the "no signal"
- * picture between those of a camera with an encoder of its own) are left out. */
-static gboolean fits(CamRecorder *self, GstBuffer *au)
-{
-    GBytes *sets;
-
-    if (GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT))
-        return !self->mismatch;
-    sets = cam_parameter_sets(au);
-    if (!self->parameter_sets)
-        self->parameter_sets = sets ? g_bytes_ref(sets) : NULL;
-    else if (sets)
-        set_mismatch(self, !g_bytes_equal(sets, self->parameter_sets), GST_BUFFER_PTS(au));
-    g_clear_pointer(&sets, g_bytes_unref);
-    return !self->mismatch;
-}
-
-/* With lock held: TRUE for a frame AT the end or after it. */
-static gboolean over_limit(CamRecorder *self, GstClockTime at)
-{
-    if (!self->limit || self->frames == 0 || at + TOLERANCE < self->first_pts + self->limit)
-        return FALSE;
-    if (!self->full)
-        request_end(self, CAM_END_DURATION);
-    self->full = TRUE;
-    return TRUE;
-}
-
-/* With lock held. */
-static void leave_out(CamRecorder *self, GstBuffer *au)
-{
-    GstClockTime at = GST_BUFFER_PTS(au);
-
-    self->dropped++;
-    gst_buffer_unref(au);
-    if (over_limit(self, at) || self->checking || at < self->mismatch_since + MISMATCH_CHECK)
+    if (!self->consumer)
         return;
-    self->mismatch_since = at;
-    self->checking = TRUE;
-    cam_main_invoke(check_mismatch, self, NULL);
-}
-
-static gboolean write_unit(CamRecorder *self, GstBuffer *au)
-{
-    GstClockTime at = GST_BUFFER_PTS(au), duration = GST_BUFFER_DURATION(au);
-
-    if (self->frames == 0)
-        self->first_pts = at;
-    else if (at < self->first_pts + self->end_pts - duration + 1) {
-        /* Only after a move between hubs: the frame is there already. */
-        gst_buffer_unref(au);
-        return TRUE;
-    }
-    if (over_limit(self, at)) {
-        gst_buffer_unref(au);
-        return TRUE;
-    }
-    at -= self->first_pts;
-    GST_BUFFER_PTS(au) = at;
-    GST_BUFFER_DTS(au) = at;
-    if (!cam_mp4_push(self->mp4, au))
-        return FALSE;
-    self->frames++;
-    self->end_pts = at + duration;
-    return TRUE;
-}
-
-static gboolean deliver(GstBuffer *au, gpointer user_data)
-{
-    CamRecorder *self = user_data;
-    gboolean taken = TRUE;
-
-    g_mutex_lock(&self->lock);
-    if (fits(self, au)) {
-        taken = write_unit(self, au);
-    } else {
-        leave_out(self, au);
-    }
-    g_mutex_unlock(&self->lock);
-    return taken;
-}
-
-static gboolean ready(gpointer user_data)
-{
-    CamRecorder *self = user_data;
-
-    return cam_mp4_has_room(self->mp4);
-}
-
-static void attach(CamRecorder *self)
-{
-    self->consumer = cam_hub_attach(self->hub, &(CamHubConsumer){deliver, ready, self});
+    self->dropped_before += cam_hub_consumer_dropped(self->hub, self->consumer);
+    cam_hub_detach(self->hub, self->consumer);
+    self->consumer = 0;
 }
 
 static void leave_hub(CamRecorder *self)
 {
-    self->dropped_before += cam_hub_consumer_dropped(self->hub, self->consumer);
-    cam_hub_detach(self->hub, self->consumer);
-    cam_camera_release_hub(self->camera, g_steal_pointer(&self->hub));
+    detach(self);
+    if (self->hub)
+        cam_camera_release_hub(self->camera, g_steal_pointer(&self->hub));
 }
 
 static void recorder_free(CamRecorder *self)
 {
-    g_clear_pointer(&self->mp4, cam_mp4_free);
+    cam_recorder_clear_sound(self);
+    g_clear_pointer(&self->audio, cam_audio_unref);
+    gst_clear_caps(&self->format.audio_caps);
     g_clear_pointer(&self->parameter_sets, g_bytes_unref);
     cam_camera_unref(self->camera);
     g_mutex_clear(&self->lock);
+    g_cond_clear(&self->changed);
     g_free(self->message);
+    g_free(self->path);
     g_free(self);
 }
 
-CamRecorder *cam_recorder_start(const CamRecorderSetup *setup, int *error_number)
+static CamRecorder *recorder_new(const CamRecorderSetup *setup)
 {
     CamRecorder *self = g_new0(CamRecorder, 1);
 
     self->id = setup->id;
+    self->spec = setup->spec;
     self->camera = cam_camera_ref(setup->camera);
     self->hub = setup->hub;
-    self->config = cam_hub_config(setup->hub);
-    self->limit = (GstClockTime)setup->duration_ms * GST_MSECOND;
+    self->config = setup->hub ? cam_hub_config(setup->hub) : setup->config;
+    self->path = g_strdup(setup->path);
+    self->limit = (GstClockTime)setup->spec.duration_ms * GST_MSECOND;
     self->ended = setup->ended;
     self->user_data = setup->user_data;
+    self->parts = 1;
     g_mutex_init(&self->lock);
-    self->mp4 = cam_mp4_new(setup->path, &self->config, on_broken, self, error_number);
-    if (!self->mp4) {
-        cam_camera_release_hub(self->camera, self->hub);
+    g_cond_init(&self->changed);
+    self->format = (CamContainerFormat){.type = setup->spec.container,
+                                        .video = self->config,
+                                        .frugal = setup->spec.mode == CAM_RECORD_TIMELAPSE,
+                                        .has_audio = setup->spec.has_audio,
+                                        .audio = setup->spec.audio};
+    if (setup->spec.mode == CAM_RECORD_SLOW_MOTION)
+        self->format.video.fps = setup->spec.playback_fps;
+    if (setup->spec.has_audio) {
+        self->audio = cam_audio_ref(setup->audio);
+        self->format.audio_caps = cam_audio_caps(self->audio, setup->spec.audio);
+        self->silence = cam_audio_silence(self->audio, setup->spec.audio);
+    }
+    return self;
+}
+
+/* Dead sound must not keep the file waiting. */
+static gboolean on_sound_tick(gpointer data)
+{
+    CamRecorder *self = data;
+
+    g_mutex_lock(&self->lock);
+    cam_recorder_pump_sound(self, FALSE);
+    g_mutex_unlock(&self->lock);
+    return G_SOURCE_CONTINUE;
+}
+
+static void start_sound(CamRecorder *self)
+{
+    if (!self->audio)
+        return;
+    self->audio_consumer = cam_audio_attach(self->audio, self->spec.audio,
+                                            &(CamAudioConsumer){cam_recorder_deliver_sound, self});
+    self->sound_timer = g_timeout_add(SOUND_TICK_MS, on_sound_tick, self);
+}
+
+static void collect(GstBuffer *unit, gpointer units)
+{
+    g_queue_push_tail(units, gst_buffer_copy(unit));
+}
+
+/* Puts the sound that is kept in front of what came meanwhile. */
+static void add_past_sound(CamRecorder *self, GstClockTime past)
+{
+    GQueue units = G_QUEUE_INIT;
+    GstBuffer *first, *unit;
+
+    if (self->audio && past > 0)
+        cam_camera_replay_sound(self->camera, self->spec.audio, past, collect, &units);
+    g_mutex_lock(&self->lock);
+    first = g_queue_peek_head(&self->units);
+    while ((unit = g_queue_pop_tail(&units))) {
+        if (first && GST_BUFFER_PTS(unit) >= GST_BUFFER_PTS(first))
+            gst_buffer_unref(unit);
+        else
+            g_queue_push_head(&self->units, unit);
+    }
+    self->sound_held = FALSE;
+    cam_recorder_pump_sound(self, FALSE);
+    g_mutex_unlock(&self->lock);
+}
+
+static void start_hub(CamRecorder *self)
+{
+    GstClockTime past = 0;
+
+    self->trigger = cam_now();
+    if (self->spec.pre_roll_ms > 0 && self->spec.mode == CAM_RECORD_VIDEO) {
+        past = self->trigger - (GstClockTime)self->spec.pre_roll_ms * GST_MSECOND;
+        cam_container_allow(self->part->container, cam_hub_kept(self->hub));
+    }
+    self->sound_held = TRUE;
+    start_sound(self);
+    attach(self, past);
+    add_past_sound(self, past);
+}
+
+static void on_timelapse_ended(const char *message, gpointer user_data)
+{
+    cam_recorder_request_end(user_data, message ? CAM_END_ERROR : CAM_END_DURATION, message);
+}
+
+static void start_timelapse(CamRecorder *self)
+{
+    self->limit = 0; /* the timelapse counts itself */
+    self->timelapse = cam_timelapse_new(&(CamTimelapseSetup){.camera = self->camera,
+                                                             .config = self->config,
+                                                             .interval_ms = self->spec.interval_ms,
+                                                             .duration_ms = self->spec.duration_ms,
+                                                             .deliver = cam_recorder_deliver,
+                                                             .wants_key = cam_recorder_wants_key,
+                                                             .ended = on_timelapse_ended,
+                                                             .user_data = self});
+    if (!self->timelapse)
+        cam_recorder_request_end(self, CAM_END_ERROR, "no encoder can be started");
+}
+
+CamRecorder *cam_recorder_start(const CamRecorderSetup *setup, int *error_number)
+{
+    CamRecorder *self = recorder_new(setup);
+
+    self->part = cam_recorder_open_part(self, 1, error_number);
+    if (!self->part) {
+        leave_hub(self);
         recorder_free(self);
         return NULL;
     }
-    attach(self);
+    self->finisher = g_thread_pool_new(cam_recorder_finish_part, NULL, 1, FALSE, NULL);
+    if (self->hub)
+        start_hub(self);
+    else
+        start_timelapse(self);
     return self;
 }
 
@@ -255,11 +231,32 @@ static gboolean finished(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* With lock held: what the pictures have, the sound has too. */
+static void wait_for_sound(CamRecorder *self)
+{
+    gint64 deadline = g_get_monotonic_time() + LAST_SOUND_US;
+
+    while (!g_queue_is_empty(&self->spans) &&
+           g_cond_wait_until(&self->changed, &self->lock, deadline))
+        continue;
+    self->sound_over = TRUE;
+    self->sound_held = FALSE;
+    cam_recorder_pump_sound(self, TRUE);
+}
+
 static gpointer finish_thread(gpointer data)
 {
     CamRecorder *self = data;
 
-    self->final_size = cam_mp4_finish(self->mp4);
+    g_clear_pointer(&self->timelapse, cam_timelapse_free);
+    g_mutex_lock(&self->lock);
+    cam_recorder_close_span(self);
+    cam_recorder_close_part(self);
+    wait_for_sound(self);
+    g_mutex_unlock(&self->lock);
+    if (self->audio)
+        cam_audio_detach(self->audio, self->audio_consumer);
+    cam_recorder_wait_for_parts(self);
     cam_main_invoke(finished, self, NULL);
     return NULL;
 }
@@ -270,8 +267,44 @@ void cam_recorder_end(CamRecorder *self, CamRecorderEnd reason)
         return;
     self->ending = TRUE;
     self->reason = reason;
+    g_clear_handle_id(&self->sound_timer, g_source_remove);
+    if (self->timelapse) {
+        self->missed = cam_timelapse_missed(self->timelapse);
+        cam_timelapse_stop(self->timelapse);
+    }
     leave_hub(self);
     g_thread_unref(g_thread_new("finish-file", finish_thread, self));
+}
+
+void cam_recorder_pause(CamRecorder *self)
+{
+    if (self->ending || self->paused)
+        return;
+    g_mutex_lock(&self->lock);
+    self->paused = TRUE;
+    if (!self->timelapse) {
+        cam_recorder_close_span(self);
+        cam_recorder_pump_sound(self, FALSE);
+    }
+    g_mutex_unlock(&self->lock);
+    if (self->timelapse)
+        cam_timelapse_pause(self->timelapse, TRUE);
+    detach(self);
+}
+
+void cam_recorder_resume(CamRecorder *self)
+{
+    if (self->ending || !self->paused)
+        return;
+    g_mutex_lock(&self->lock);
+    self->paused = FALSE;
+    self->need_key = !self->timelapse;
+    self->resumed_at = cam_now();
+    g_mutex_unlock(&self->lock);
+    if (self->timelapse)
+        cam_timelapse_pause(self->timelapse, FALSE);
+    else
+        attach(self, 0);
 }
 
 void cam_recorder_move(CamRecorder *self, CamHub *hub)
@@ -282,7 +315,8 @@ void cam_recorder_move(CamRecorder *self, CamHub *hub)
     }
     leave_hub(self);
     self->hub = hub;
-    attach(self);
+    if (!self->paused)
+        attach(self, 0);
 }
 
 int cam_recorder_id(CamRecorder *self)
@@ -305,32 +339,7 @@ CamStreamConfig cam_recorder_config(CamRecorder *self)
     return self->config;
 }
 
-void cam_recorder_result(CamRecorder *self, JsonObject *object)
+int cam_recorder_fps(CamRecorder *self)
 {
-    /* Sizes come from the file; once it is closed, from what it was then. */
-    gint64 size = self->ending ? self->final_size : cam_mp4_size(self->mp4);
-
-    g_mutex_lock(&self->lock);
-    json_object_set_int_member(object, "duration_ms",
-                               (gint64)((self->end_pts + GST_MSECOND / 2) / GST_MSECOND));
-    json_object_set_int_member(object, "size_bytes", size);
-    json_object_set_int_member(object, "frames", (gint64)self->frames);
-    g_mutex_unlock(&self->lock);
-}
-
-JsonObject *cam_recorder_stats(CamRecorder *self)
-{
-    JsonObject *object = json_object_new();
-    guint64 dropped = self->dropped_before;
-
-    if (self->hub)
-        dropped += cam_hub_consumer_dropped(self->hub, self->consumer);
-    json_object_set_int_member(object, "id", self->id);
-    json_object_set_int_member(object, "camera", cam_camera_id(self->camera));
-    cam_recorder_result(self, object);
-    g_mutex_lock(&self->lock);
-    dropped += self->dropped;
-    g_mutex_unlock(&self->lock);
-    json_object_set_int_member(object, "frames_dropped", (gint64)dropped);
-    return object;
+    return self->format.video.fps;
 }

@@ -183,7 +183,8 @@ static GstRTSPMedia *construct(GstRTSPMediaFactory *factory, const GstRTSPUrl *u
     share->protocols = protocols(url);
     g_object_set_data_full(G_OBJECT(media), DATA_KEY, share, share_free);
     g_signal_connect(media, "unprepared", G_CALLBACK(on_unprepared), share);
-    share->consumer = cam_hub_attach(share->hub, &(CamHubConsumer){deliver, ready, share});
+    share->consumer = cam_hub_attach(
+        share->hub, &(CamHubConsumer){.deliver = deliver, .ready = ready, .user_data = share});
     self->created(media, self->camera, self->stream, self->user_data);
     return media;
 }

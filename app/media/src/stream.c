@@ -43,6 +43,7 @@ void cam_hub_unref(CamHub *hub)
         return;
     g_clear_pointer(&hub->encoder, cam_encoder_free);
     cam_gop_cache_free(hub->gop);
+    g_clear_pointer(&hub->ring, cam_ring_free);
     g_ptr_array_unref(hub->consumers);
     g_mutex_clear(&hub->build_lock);
     g_mutex_clear(&hub->lock);
@@ -74,7 +75,7 @@ static void end_encoder(CamHub *hub)
 
 const char *cam_hub_encoder_name(CamHub *hub)
 {
-    const char *const *all = cam_encoder_choice_all();
+    const char *const *all = cam_encoder_choice_all(hub->config.codec);
     guint n = g_strv_length((char **)all);
 
     return n ? all[hub->encoder_index % n] : NULL;
@@ -82,8 +83,7 @@ const char *cam_hub_encoder_name(CamHub *hub)
 
 static gboolean retry(gpointer data);
 
-/* With build_lock held: builds the encoder when one is wanted. */
-static void begin_encoder(CamHub *hub)
+void cam_hub_begin_encoder(CamHub *hub)
 {
     CamStreamConfig config;
     CamEncoder *encoder;
@@ -91,7 +91,7 @@ static void begin_encoder(CamHub *hub)
     const char *factory;
 
     g_mutex_lock(&hub->lock);
-    wanted = !hub->encoder && !hub->closed && !hub->passthrough && hub->consumers->len > 0;
+    wanted = !hub->encoder && !hub->closed && !hub->passthrough && cam_hub_is_wanted_locked(hub);
     config = hub->config;
     factory = cam_hub_encoder_name(hub);
     g_mutex_unlock(&hub->lock);
@@ -119,7 +119,7 @@ static gboolean retry(gpointer data)
     CamHub *hub = data;
 
     g_mutex_lock(&hub->build_lock);
-    begin_encoder(hub);
+    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
     return G_SOURCE_REMOVE;
 }
@@ -179,9 +179,11 @@ static void rebuild(CamHub *hub)
     g_mutex_lock(&hub->lock);
     restart_consumers(hub);
     cam_gop_cache_clear(hub->gop);
+    if (hub->ring)
+        cam_ring_clear(hub->ring);
     hub->slot_base = GST_CLOCK_TIME_NONE;
     g_mutex_unlock(&hub->lock);
-    begin_encoder(hub);
+    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
 }
 
@@ -249,12 +251,18 @@ static gboolean linger_over(gpointer data)
 
     g_mutex_lock(&hub->build_lock);
     g_mutex_lock(&hub->lock);
-    idle = hub->consumers->len == 0 && cam_now() - hub->idle_since >= LINGER_MS * GST_MSECOND;
+    idle = !cam_hub_is_wanted_locked(hub) && cam_now() - hub->idle_since >= LINGER_MS * GST_MSECOND;
     g_mutex_unlock(&hub->lock);
     if (idle)
         end_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
     return G_SOURCE_REMOVE;
+}
+
+void cam_hub_linger(CamHub *hub)
+{
+    g_timeout_add_full(G_PRIORITY_DEFAULT, LINGER_MS + 10, linger_over, cam_hub_ref(hub),
+                       (GDestroyNotify)cam_hub_unref);
 }
 
 guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
@@ -267,15 +275,17 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
     g_mutex_lock(&hub->lock);
     id = consumer->id = ++hub->next_id;
     g_ptr_array_add(hub->consumers, consumer);
+    if (calls->past > 0)
+        cam_hub_replay_past(hub, consumer);
     if (hub->passthrough)
         cam_hub_replay(hub, consumer);
-    else
+    else if (consumer->need_key)
         hub->key_wanted = TRUE;
     if (hub->consumers->len == 1 && hub->demand)
         hub->demand(hub->demand_data);
     g_mutex_unlock(&hub->lock);
     g_mutex_lock(&hub->build_lock);
-    begin_encoder(hub);
+    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
     return id;
 }
@@ -297,13 +307,12 @@ void cam_hub_detach(CamHub *hub, guint id)
 
     g_mutex_lock(&hub->lock);
     g_ptr_array_remove_fast(hub->consumers, find_consumer(hub, id));
-    last = hub->consumers->len == 0;
+    last = !cam_hub_is_wanted_locked(hub);
     if (last)
         hub->idle_since = cam_now();
     g_mutex_unlock(&hub->lock);
     if (last)
-        g_timeout_add_full(G_PRIORITY_DEFAULT, LINGER_MS + 10, linger_over, cam_hub_ref(hub),
-                           (GDestroyNotify)cam_hub_unref);
+        cam_hub_linger(hub);
 }
 
 guint64 cam_hub_consumer_dropped(CamHub *hub, guint id)
@@ -316,16 +325,6 @@ guint64 cam_hub_consumer_dropped(CamHub *hub, guint id)
     dropped = consumer ? consumer->dropped : 0;
     g_mutex_unlock(&hub->lock);
     return dropped;
-}
-
-guint cam_hub_consumers(CamHub *hub)
-{
-    guint n;
-
-    g_mutex_lock(&hub->lock);
-    n = hub->consumers->len;
-    g_mutex_unlock(&hub->lock);
-    return n;
 }
 
 /* With lock held: the picture at PTS is one of the stream's. */
@@ -385,7 +384,7 @@ void cam_hub_push_encoded(CamHub *hub, GstBuffer *au)
     g_mutex_lock(&hub->lock);
     if (hub->passthrough && !hub->closed) {
         cam_gop_cache_push(hub->gop, au);
-        if (hub->consumers->len > 0)
+        if (cam_hub_is_wanted_locked(hub))
             cam_hub_deliver(hub, au);
     }
     g_mutex_unlock(&hub->lock);

@@ -15,6 +15,12 @@ typedef struct {
     /* There is room again. */
     gboolean (*ready)(gpointer user_data);
     gpointer user_data;
+    /* May be NULL. Asked after each unit, as deliver(): TRUE to get a key frame as soon as one can
+     * be made. */
+    gboolean (*wants_key)(gpointer user_data);
+    /* What is kept (cam_hub_keep()) from the first key frame at PAST on comes first, during
+     * cam_hub_attach(); 0: nothing. */
+    GstClockTime past;
 } CamHubConsumer;
 
 /* DEMAND tells the owner (under the hub's lock, on any thread) that the first consumer came. */
@@ -38,6 +44,19 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *consumer);
 void cam_hub_detach(CamHub *hub, guint id);
 guint64 cam_hub_consumer_dropped(CamHub *hub, guint id);
 guint cam_hub_consumers(CamHub *hub);
+
+/* Keeps BYTES of the past and encodes for that; 0 ends it. */
+void cam_hub_keep(CamHub *hub, gsize bytes);
+gboolean cam_hub_keeps(CamHub *hub);
+/* How much there is of it. */
+gsize cam_hub_kept(CamHub *hub);
+/* It has consumers or keeps its past. */
+gboolean cam_hub_is_wanted(CamHub *hub);
+
+/* Counts those that will give a hub without a name back: it goes with the last. Main thread. */
+void cam_hub_hold(CamHub *hub);
+/* TRUE: that was the last. */
+gboolean cam_hub_release(CamHub *hub);
 
 /* Both borrow the buffer. */
 void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTime pts);

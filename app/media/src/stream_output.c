@@ -2,11 +2,13 @@
 #include "stream_private.h"
 
 /* With lock held. */
-static void hand_over(CamConsumer *consumer, GstBuffer *au)
+static void hand_over(CamHub *hub, CamConsumer *consumer, GstBuffer *au)
 {
     consumer->need_key = FALSE;
     /* A copy of the header only: consumers retime it, the memory is shared. */
     if (consumer->calls.deliver(gst_buffer_copy(au), consumer->calls.user_data)) {
+        if (consumer->calls.wants_key && consumer->calls.wants_key(consumer->calls.user_data))
+            hub->key_wanted = TRUE;
         consumer->last_pts = GST_BUFFER_PTS(au);
         return;
     }
@@ -15,23 +17,35 @@ static void hand_over(CamConsumer *consumer, GstBuffer *au)
     consumer->dropped++;
 }
 
+typedef struct {
+    CamHub *hub;
+    CamConsumer *consumer;
+} Replay;
+
 static void replay_unit(GstBuffer *au, gpointer user_data)
 {
-    CamConsumer *consumer = user_data;
+    Replay *replay = user_data;
+    CamConsumer *consumer = replay->consumer;
 
     if (consumer->overflowed || GST_BUFFER_PTS(au) <= consumer->last_pts)
         return;
     /* What was left out since its last unit comes now after all. */
     if (consumer->dropped > 0)
         consumer->dropped--;
-    hand_over(consumer, au);
+    hand_over(replay->hub, consumer, au);
 }
 
 /* A camera's own encoder cannot be asked for a key frame, so what there is since
  * its last one is handed out again; to one who has the beginning of it, the rest. */
 void cam_hub_replay(CamHub *hub, CamConsumer *consumer)
 {
-    cam_gop_cache_replay(hub->gop, replay_unit, consumer);
+    cam_gop_cache_replay(hub->gop, replay_unit, &(Replay){hub, consumer});
+}
+
+void cam_hub_replay_past(CamHub *hub, CamConsumer *consumer)
+{
+    if (hub->ring)
+        cam_ring_replay(hub->ring, consumer->calls.past, replay_unit, &(Replay){hub, consumer});
 }
 
 /* With lock held. */
@@ -53,7 +67,7 @@ static void deliver_to(CamHub *hub, CamConsumer *consumer, GstBuffer *au)
             consumer->dropped++;
         return;
     }
-    hand_over(consumer, au);
+    hand_over(hub, consumer, au);
 }
 
 /* With lock held. */
@@ -96,6 +110,8 @@ void cam_hub_deliver(CamHub *hub, GstBuffer *au)
     if (!GST_BUFFER_FLAG_IS_SET(au, GST_BUFFER_FLAG_DELTA_UNIT))
         restart_point(hub, GST_BUFFER_PTS(au));
     count(hub, au);
+    if (hub->ring)
+        cam_ring_push(hub->ring, au);
     for (guint i = 0; i < hub->consumers->len; i++)
         deliver_to(hub, hub->consumers->pdata[i], au);
 }

@@ -2,6 +2,7 @@
 
 #include "encoder.h"
 #include "gop_cache.h"
+#include "ring.h"
 #include "stream.h"
 
 typedef struct {
@@ -30,11 +31,13 @@ struct _CamHub {
     GMutex lock;
     CamStreamConfig config;
     CamEncoder *encoder;
-    guint encoder_index; /* in cam_encoder_choice_all(); moves on when one breaks */
+    guint encoder_index; /* in cam_encoder_choice_all(config.codec); moves on when one breaks */
     gboolean closed, passthrough;
     GPtrArray *consumers;
     guint next_id;
     CamGopCache *gop;
+    CamRing *ring; /* NULL: nothing is kept */
+    guint holders; /* main thread only */
     void (*demand)(gpointer);
     gpointer demand_data;
     gboolean key_wanted;
@@ -51,6 +54,13 @@ struct _CamHub {
 void cam_hub_deliver(CamHub *hub, GstBuffer *au);
 /* Hands CONSUMER what is kept since the last key frame of the camera's own encoder. */
 void cam_hub_replay(CamHub *hub, CamConsumer *consumer);
+/* Hands a new CONSUMER the past that it wants. */
+void cam_hub_replay_past(CamHub *hub, CamConsumer *consumer);
+gboolean cam_hub_is_wanted_locked(CamHub *hub);
 
-/* stream.c: the encoder element that is used for this hub; lock held. */
+/* stream.c; with build_lock held: builds the encoder when one is wanted. */
+void cam_hub_begin_encoder(CamHub *hub);
+/* Ends it some time later, unless it is wanted again. */
+void cam_hub_linger(CamHub *hub);
+/* The encoder element that is used for this hub; lock held. */
 const char *cam_hub_encoder_name(CamHub *hub);

@@ -11,8 +11,8 @@ const char *cam_control_name(CamControl control)
 
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b)
 {
-    return a->width == b->width && a->height == b->height && a->fps == b->fps &&
-           a->bitrate_kbps == b->bitrate_kbps && a->gop == b->gop;
+    return a->codec == b->codec && a->width == b->width && a->height == b->height &&
+           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps && a->gop == b->gop;
 }
 
 CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec)

@@ -36,8 +36,11 @@ typedef struct {
     char *device; /* as ALSA names it; NULL for the others */
 } CamAudioSpec;
 
+typedef enum { CAM_VIDEO_H264, CAM_VIDEO_H265, CAM_VIDEO_MJPEG, CAM_N_VIDEO_CODECS } CamVideoCodec;
+
 typedef struct {
     char name[CAM_NAME_MAX + 1];
+    CamVideoCodec codec;
     int width, height, fps;
     int bitrate_kbps;
     int gop;
@@ -47,6 +50,7 @@ typedef struct {
     /* Of the pictures, as GStreamer writes it. Empty: that of the first one; it then stays, because
      * it is part of the parameter sets. */
     char colorimetry[48];
+    gboolean unhurried; /* pictures come rarely: one thread and little memory will do */
 } CamStreamConfig;
 
 typedef enum { CAM_SOURCE_TEST, CAM_SOURCE_V4L2, CAM_SOURCE_FILE } CamSourceType;
