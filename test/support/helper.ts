@@ -71,6 +71,7 @@ export async function startHelper(t: Test, options: { env?: NodeJS.ProcessEnv; f
   connection = new Connection(
     socket,
     (name, params) => told.push({ name, params }),
+    () => Promise.reject(new Error('there is no server')),
     () => undefined,
   )
   const peer = connection
@@ -109,7 +110,7 @@ export async function addTestCamera(helper: Helper, options: CameraOptions = {})
     audio: options.audio ? { type: 'test' } : null,
     mode,
     controls: { brightness: 50, contrast: 50, saturation: 50 },
-    streams: [{ name: 'stream1', ...mode, bitrate_kbps: options.bitrate_kbps ?? 1000, gop: options.gop ?? 60 }],
+    streams: [{ name: 'stream1', ...mode, bitrate_kbps: options.bitrate_kbps ?? 1000, gop: options.gop ?? 60, audio: null }],
   })
   await until(
     () => helper.camera(),

@@ -57,6 +57,17 @@ static void link_to_mux(GstElement *element, GstElement *mux, const char *templa
     gst_object_unref(pad);
 }
 
+/* The parser believes the rate in the stream, which slow motion does not have. */
+static GstPadProbeReturn set_duration(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+    CamMp4 *self = user_data;
+    GstBuffer *unit = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+
+    GST_BUFFER_DURATION(unit) = GST_SECOND / (guint64)self->base.format.video.fps;
+    info->data = unit;
+    return GST_PAD_PROBE_OK;
+}
+
 static void add_video(CamMp4 *self, GstElement *mux)
 {
     const CamStreamConfig *config = &self->base.format.video;
@@ -65,6 +76,7 @@ static void add_video(CamMp4 *self, GstElement *mux)
     GstElement *parse =
         gst_element_factory_make(config->codec == CAM_VIDEO_H265 ? "h265parse" : "h264parse", NULL);
     GstElement *filter = gst_element_factory_make("capsfilter", NULL);
+    GstPad *parsed;
 
     gst_caps_unref(caps);
     /* hvc1: parameter sets in the header alone, which more players take. */
@@ -76,6 +88,9 @@ static void add_video(CamMp4 *self, GstElement *mux)
     self->video = GST_APP_SRC(source);
     gst_bin_add_many(GST_BIN(self->pipeline), source, parse, filter, NULL);
     gst_element_link_many(source, parse, filter, NULL);
+    parsed = gst_element_get_static_pad(filter, "src");
+    gst_pad_add_probe(parsed, GST_PAD_PROBE_TYPE_BUFFER, set_duration, self, NULL);
+    gst_object_unref(parsed);
     /* A time scale that frame durations divide: 1000 units a frame. */
     link_to_mux(filter, mux, "video_%u", (guint)config->fps * 1000);
 }
