@@ -54,9 +54,6 @@ static void set_error(CamAlsaSource *self, const char *message)
     if (!self->error)
         self->error = g_strdup(message);
     g_mutex_unlock(&self->lock);
-    g_mutex_lock(&self->base.lock);
-    g_cond_broadcast(&self->base.wake);
-    g_mutex_unlock(&self->base.lock);
 }
 
 static GstBusSyncReply on_message(GstBus *bus, GstMessage *message, gpointer user_data)
