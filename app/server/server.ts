@@ -19,6 +19,7 @@ import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemRea
 import {
   Catalogue,
   Categories,
+  limitsOf,
   Places,
   Playback,
   Recorder,
@@ -144,17 +145,12 @@ export class CameraServer {
       configuration.get('storage'),
     )
     const recorder = await this.begin(
-      new Recorder(
-        cameras,
-        media,
-        catalogue,
-        tags,
-        storage,
-        bus,
-        childLogger(log, 'recording'),
-        () => recordingDefaults(store),
-        () => clock.now(),
-      ),
+      new Recorder(cameras, media, catalogue, tags, removal, storage, bus, childLogger(log, 'recording'), {
+        defaults: () => recordingDefaults(store),
+        limits: () => limitsOf(configuration.get('storage')),
+        makeRoom: (bytes) => retention.makeRoom(bytes),
+        clock,
+      }),
     )
     const files = await this.begin(
       new Files(storage, recorder, bus, childLogger(log, 'files'), () => {

@@ -70,6 +70,7 @@ export interface Still {
   readonly timestampMs: number
 }
 
+const CAPTURE_PATIENCE_MS = 4000
 const MAX_TEST_SIZE: Size = { width: 3840, height: 2160 }
 
 class Camera {
@@ -78,6 +79,8 @@ class Camera {
   turn: Promise<unknown> = Promise.resolve()
   settings: CameraSettings
   audio: AudioSource | null = null
+  /** Captured at another rate than is set, for slow motion; forgotten when the helper is gone. */
+  captureFps: number | null = null
 
   constructor(
     readonly id: number,
@@ -221,6 +224,33 @@ export class Cameras implements Component {
     while (!asked() && !deadline.aborted) await once(this.media, 'camera.state', { signal: deadline }).catch(() => undefined)
   }
 
+  /** Captures at another rate until `captureAsSet`; the streams keep theirs. Throws when the camera does not deliver it. */
+  captureAt(id: number, fps: number): Promise<void> {
+    return inTurn(this.camera(id), async (camera) => {
+      camera.captureFps = fps
+      await ask(id, () => this.media.call('camera.configure', { id, mode: { ...camera.mode, fps } }))
+      const deadline = AbortSignal.timeout(CAPTURE_PATIENCE_MS)
+      const delivered = () => camera.live?.state === 'streaming' && camera.live.fps === fps
+      while (!delivered() && !deadline.aborted) {
+        await once(this.media, 'camera.state', { signal: deadline }).catch(() => undefined)
+      }
+      if (!delivered()) throw new UnsupportedSetting('fps', `The camera does not deliver ${fps} frames per second`)
+    })
+  }
+
+  captureAsSet(id: number): Promise<void> {
+    return inTurn(this.camera(id), async (camera) => {
+      if (camera.captureFps === null) return
+      camera.captureFps = null
+      try {
+        await this.media.call('camera.configure', { id, mode: camera.mode })
+      } catch (error) {
+        // A helper that comes back begins with what is set.
+        if (!(error instanceof HelperDown)) this.log.error({ camera: id, error: errorText(error) }, 'capture rate not restored')
+      }
+    })
+  }
+
   /** The newest picture as JPEG. */
   async still(id: number, quality: number): Promise<Still> {
     const camera = this.camera(id)
@@ -281,6 +311,7 @@ export class Cameras implements Component {
 
   private forgetStates(): void {
     for (const camera of this.cameras) {
+      camera.captureFps = null
       if (camera.live) this.stateChanged({ ...camera.live, state: 'starting', reason: 'the media helper restarts' })
     }
   }

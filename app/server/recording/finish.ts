@@ -1,6 +1,10 @@
-/** What a recording's file is worth once nobody writes to it any more. */
-import { open, stat } from 'node:fs/promises'
+/** What a recording's files are worth once nobody writes to them any more. */
+import { open, rm, stat } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { readFinishedAvi, repairAvi } from './avi.ts'
 import { readFinalisedDuration, readMp4 } from './mp4.ts'
+import { countParts, partName } from './parts.ts'
+import type { RecordingPart, RecordingRow } from './row.ts'
 
 export interface Verdict {
   readonly state: 'ready' | 'defect'
@@ -8,18 +12,64 @@ export interface Verdict {
   readonly sizeBytes: number
 }
 
+export interface RecordingVerdict extends Verdict {
+  readonly parts: readonly RecordingPart[]
+}
+
+/** A further part that holds less than this and no picture was torn off before its first one: nothing is lost with it. */
+const STUB_BYTES = 4 * 1024 * 1024
+
 /**
- * Reads the file back. A torn tail (crash, full disk) is cut off behind the last whole fragment, so that players need not guess.
+ * Judges every part that the catalogue knows or that lies on the disk (a crash may have come between the two). It is `ready` when all of
+ * them play.
+ */
+export async function judgeRecording(row: RecordingRow, hostFirst: string): Promise<RecordingVerdict> {
+  const count = Math.max(row.parts.length, countParts(hostFirst))
+  const parts: RecordingPart[] = []
+  let allPlay = true
+  for (let index = 1; index <= count; index++) {
+    const hostPath = partName(hostFirst, index)
+    const { state, durationMs, sizeBytes } = await judgeFile(hostPath)
+    if (state === 'defect' && index > 1 && index === count && sizeBytes < STUB_BYTES) {
+      await rm(hostPath, { force: true })
+      break
+    }
+    allPlay &&= state === 'ready'
+    const [filename, path] = [partName(row.filename, index), partName(row.path, index)]
+    parts.push({ filename, path, duration: durationMs, size: sizeBytes, sha256: null })
+  }
+  return {
+    state: allPlay ? 'ready' : 'defect',
+    durationMs: parts.reduce((sum, { duration }) => sum + duration, 0),
+    sizeBytes: parts.reduce((sum, { size }) => sum + size, 0),
+    parts,
+  }
+}
+
+/**
+ * Reads the file back. A torn tail (crash, full disk) is cut off behind the last whole picture, so that players need not guess.
  * A file that is missing or holds no playable picture is `defect`; it is left as it is for whoever wants to rescue it.
  */
 export async function judgeFile(path: string): Promise<Verdict> {
-  if ((await sizeOf(path)) === 0) return { state: 'defect', durationMs: 0, sizeBytes: 0 }
-  const durationMs = await readFinalisedDuration(path)
-  if (durationMs !== null) return { state: 'ready', durationMs, sizeBytes: await sizeOf(path) }
+  const size = await sizeOf(path)
+  if (size === 0) return { state: 'defect', durationMs: 0, sizeBytes: 0 }
+  const durationMs = extname(path) === '.avi' ? await playableAvi(path) : await playableMp4(path)
+  return durationMs === null
+    ? { state: 'defect', durationMs: 0, sizeBytes: size }
+    : { state: 'ready', durationMs, sizeBytes: await sizeOf(path) }
+}
+
+async function playableAvi(path: string): Promise<number | null> {
+  return (await readFinishedAvi(path))?.durationMs ?? (await repairAvi(path))?.durationMs ?? null
+}
+
+async function playableMp4(path: string): Promise<number | null> {
+  const finalised = await readFinalisedDuration(path)
+  if (finalised !== null) return finalised
   const summary = await readMp4(path)
-  if (!summary || summary.durationMs <= 0) return { state: 'defect', durationMs: 0, sizeBytes: await sizeOf(path) }
+  if (!summary || summary.durationMs <= 0) return null
   if (summary.wholeBytes < summary.fileBytes) await truncateTo(path, summary.wholeBytes)
-  return { state: 'ready', durationMs: summary.durationMs, sizeBytes: summary.wholeBytes }
+  return summary.durationMs
 }
 
 async function truncateTo(path: string, bytes: number): Promise<void> {

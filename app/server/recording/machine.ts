@@ -2,13 +2,16 @@
 
 export const RECORDING_STATES = ['stopped', 'recording', 'paused'] as const
 export type RecordingState = (typeof RECORDING_STATES)[number]
-export type RecordingTrigger = 'start' | 'stop' | 'ended'
 
+/** `ended`: without the user, by its duration, a full disk, a dead helper, or the end of the server. */
+export const RECORDING_TRIGGERS = ['start', 'stop', 'pause', 'resume', 'ended'] as const
+export type RecordingTrigger = (typeof RECORDING_TRIGGERS)[number]
+
+/** The specification refuses `stop` while paused: such a recording is resumed first. */
 const TRANSITIONS: Record<RecordingState, Partial<Record<RecordingTrigger, RecordingState>>> = {
   stopped: { start: 'recording' },
-  // `ended`: the duration is reached, the disk is full, or the helper is gone.
-  recording: { stop: 'stopped', ended: 'stopped' },
-  paused: { ended: 'stopped' },
+  recording: { stop: 'stopped', pause: 'paused', ended: 'stopped' },
+  paused: { resume: 'recording', ended: 'stopped' },
 }
 
 /** Undefined: the trigger is refused in this state. */

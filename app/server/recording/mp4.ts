@@ -3,6 +3,7 @@
  * much of a file plays and where a torn tail begins. Only box headers and the small tables are read, never the media.
  */
 import { type FileHandle, open } from 'node:fs/promises'
+import { BlockReader } from './blocks.ts'
 
 export interface Mp4Summary {
   /** Milliseconds of the video track that play. */
@@ -24,7 +25,6 @@ interface Box {
 
 const MAX_TABLE_BYTES = 16 * 1024 * 1024
 const HEADER_BYTES = 16
-const BLOCK_BYTES = 8192
 const TRUN = { dataOffset: 0x1, firstFlags: 0x4, duration: 0x100, size: 0x200, flags: 0x400, offset: 0x800 }
 const TFHD = { base: 0x1, description: 0x2, duration: 0x8 }
 
@@ -108,29 +108,6 @@ async function summarise(file: FileHandle, size: number): Promise<Mp4Summary | n
   if (!track || frames === 0 || ticks === 0) return null
   const durationMs = Math.round((ticks / track.timescale) * 1000)
   return { durationMs, frames, width: track.width, height: track.height, wholeBytes, fileBytes: size }
-}
-
-/** Reads ahead: a fragment's tables and the header of its data lie together, and cost one read of the disk. */
-class BlockReader {
-  private readonly block = Buffer.alloc(BLOCK_BYTES)
-  private start = 0
-  private length = 0
-
-  constructor(private readonly file: FileHandle) {}
-
-  /** Fewer bytes at the end of the file. Valid until the next call. */
-  async read(offset: number, bytes: number): Promise<Buffer> {
-    if (bytes > BLOCK_BYTES) {
-      const large = Buffer.alloc(bytes)
-      const { bytesRead } = await this.file.read(large, 0, bytes, offset)
-      return large.subarray(0, bytesRead)
-    }
-    if (offset < this.start || offset + bytes > this.start + this.length) {
-      this.start = offset
-      this.length = (await this.file.read(this.block, 0, BLOCK_BYTES, offset)).bytesRead
-    }
-    return this.block.subarray(offset - this.start, Math.min(this.length, offset - this.start + bytes))
-  }
 }
 
 /** The box whose header lies at `at` in `data`; `base` is where `data[at]` lies in the file. */

@@ -1,81 +1,63 @@
 /**
- * Recording control: one slot a camera with the specification's state machine. The helper writes the file; this component decides, keeps the
- * catalogue true, and turns every way in which a recording can end (stop, duration, full disk, dead helper) into the same finish.
+ * Recording control: one slot a camera with the specification's state machine. The helper writes the files; this component decides, keeps
+ * the catalogue true, and turns every way in which a recording can end (stop, duration, full disk, dead helper) into the same finish.
  */
-import { rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Actor, actingAs, currentActor } from '../actor.ts'
+import { currentActor } from '../actor.ts'
 import type { Bus } from '../bus.ts'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
-import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
-import { type DeviceStorage, dayFolder, freeName } from '../files/index.ts'
+import { ApiError, Conflict, errorText } from '../errors.ts'
+import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
-import { type CameraState, HelperError, type MediaSupervisor, type RecorderEnded } from '../media/index.ts'
-import { ensureFolder, syncFolder } from '../platform/index.ts'
+import type { CameraState, MediaSupervisor, RecorderEnded, RecorderPart } from '../media/index.ts'
 import type { Catalogue, ListQuery } from './catalogue.ts'
-import { judgeFile, type Verdict } from './finish.ts'
-import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
-import { planRecording, type RecordingDefaults, type RecordingPlan, type RecordingRequest } from './plan.ts'
-import type { NewRow, RecordingPart, RecordingRow } from './row.ts'
+import { Finishing } from './finishing.ts'
+import { Library } from './library.ts'
+import { nextRecordingState, type RecordingState } from './machine.ts'
+import { type RecorderOptions, withUsual } from './options.ts'
+import { partIndex, partName } from './parts.ts'
+import { mediaTime, planRecording, type RecordingPlan, type RecordingRequest } from './plan.ts'
+import type { Removal } from './removal.ts'
+import type { RecordingPart, RecordingRow } from './row.ts'
+import { type Active, type EndReason, type Origin, type Slot, Slots } from './slots.ts'
+import { SpaceWatch } from './space.ts'
+import { Starting } from './starting.ts'
 import type { NewTag, Tag, Tags } from './tags.ts'
 
-/** Free bytes that must remain beyond the estimate when a recording starts. */
-const START_MARGIN = 1_000_000_000
-/** A running recording ends while this much is left, so that the database can still commit. */
-const SPACE_RESERVE = 48 * 1024 * 1024
-const SPACE_CHECK_MS = 500
-const RETRY_MS = 2000
 /** A stop before that would leave a file without a single picture: the first key frame takes a moment. */
 const SHORTEST_MS = 400
 /** A camera that comes back later than this is not what the user was recording any more. */
 const RESUME_WITHIN_MS = 60_000
 
-export type EndReason = RecorderEnded['reason'] | 'helper_lost' | 'storage_lost'
-
-interface Active {
-  readonly row: RecordingRow
-  readonly plan: RecordingPlan
-  readonly hostPath: string
-  /** Clock of `performance.now()`: a wall clock may jump. */
-  readonly startedAt: number
-  readonly finished: Promise<RecordingRow>
-  readonly finish: (row: RecordingRow) => void
-  /** Why we asked the helper to stop, when it was not the user. */
-  stopReason?: EndReason
-  /** Who stopped it, when somebody did. */
-  stoppedBy?: Actor
-  ending: boolean
-}
-
-interface Slot {
-  state: RecordingState
-  active: Active | null
-  /** What to take up again once the camera is back, after the helper died; `row` is what was recorded until then. */
-  resume: { readonly plan: RecordingPlan; readonly row: RecordingRow; readonly until: number } | null
-  lastEnd: { reason: EndReason; timestamp: string } | null
-  /** Starts and stops of one camera happen one after the other. */
-  turn: Promise<unknown>
-}
-
 export interface RecordingStatus {
   readonly camera: number
   readonly state: RecordingState
+  /** What is being recorded, or what a paused recording had recorded when the helper died. */
   readonly row: RecordingRow | null
+  readonly plan: RecordingPlan | null
+  /** Name of the file that is being written. */
+  readonly filename: string | null
+  readonly part: number
+  /** Real time without pauses. */
   readonly elapsedMs: number
+  /** How far the file plays. */
+  readonly positionMs: number
   readonly estimatedBytes: number | null
   readonly remainingBytes: number | null
   readonly lastEnd: Slot['lastEnd']
 }
 
 export class Recorder implements Component {
-  private readonly slots = new Map<number, Slot>()
-  /** Paths of recordings that are about to begin, over all cameras. */
-  private readonly claimed = new Set<string>()
-  private spaceTimer: NodeJS.Timeout | undefined
-  private readonly retries = new Set<NodeJS.Timeout>()
+  private readonly options: RecorderOptions
+  private readonly slots = new Slots((slot) => this.tellState(slot))
+  private readonly finishing: Finishing
+  private readonly starting: Starting
+  private readonly library: Library
+  private readonly space: SpaceWatch
   private stopping = false
+  private readonly onPart = (part: RecorderPart) => this.partClosed(part)
   private readonly onEnded = (event: RecorderEnded) => this.ended(event)
   private readonly onDown = () => this.helperLost()
   private readonly onCamera = (state: CameraState) => this.cameraState(state)
@@ -85,97 +67,156 @@ export class Recorder implements Component {
     private readonly media: MediaSupervisor,
     private readonly catalogue: Catalogue,
     private readonly tags: Tags,
+    removal: Removal,
     private readonly storage: DeviceStorage,
     private readonly bus: Bus,
     private readonly log: Logger,
-    /** What the user has set for recordings that do not say otherwise. */
-    private readonly defaults: () => RecordingDefaults,
-    private readonly now: () => Date = () => new Date(),
-  ) {}
+    options: Partial<RecorderOptions> = {},
+  ) {
+    this.options = withUsual(storage, options)
+    this.finishing = new Finishing(catalogue, storage, bus, log)
+    this.starting = new Starting(cameras, media, catalogue, this.options)
+    this.library = new Library(catalogue, removal, (...event) => this.finishing.publish(...event))
+    this.space = new SpaceWatch(
+      this.options,
+      log,
+      () => this.slots.running().length > 0,
+      (reason) => this.endAll(reason),
+    )
+  }
 
   /** What an earlier process left unfinished is judged before anything new begins. */
   async start(): Promise<void> {
-    for (const row of this.catalogue.inState('recording')) {
-      const verdict = await this.judge(row.id, this.storage.hostPath(row.path))
-      this.enter(row, verdict)
-      this.log.warn({ id: row.id, ...verdict }, 'interrupted recording recovered')
-      this.publish('recovered', row, { state: verdict.state })
-    }
-    this.media.on('recorder.ended', this.onEnded).on('down', this.onDown).on('camera.state', this.onCamera)
+    await this.finishing.recover()
+    this.media.on('recorder.part', this.onPart).on('recorder.ended', this.onEnded)
+    this.media.on('down', this.onDown).on('camera.state', this.onCamera)
   }
 
-  /** Finishes every running recording. */
+  /** Finishes every running recording, paused or not. */
   async stop(): Promise<void> {
     this.stopping = true
-    const running = [...this.slots].filter(([, slot]) => slot.active).map(([camera]) => camera)
-    await Promise.allSettled(running.map((camera) => this.stopRecording(camera)))
-    this.media.off('recorder.ended', this.onEnded).off('down', this.onDown).off('camera.state', this.onCamera)
-    clearInterval(this.spaceTimer)
-    for (const timer of this.retries) clearTimeout(timer)
+    const ending = this.slots.all().map((slot) =>
+      this.slots.inTurn(slot.camera, async ({ active }) => {
+        if (active) await this.end(active)
+      }),
+    )
+    await Promise.allSettled(ending)
+    this.media.off('recorder.part', this.onPart).off('recorder.ended', this.onEnded)
+    this.media.off('down', this.onDown).off('camera.state', this.onCamera)
+    this.space.stop()
+    this.finishing.stop()
   }
 
-  /** Refused (and nothing changes) while recording, without a picture, or with too little space. */
-  startRecording(request: RecordingRequest): Promise<{ row: RecordingRow; estimatedBytes: number }> {
+  /** Refused (and nothing changes) unless stopped, without a picture, or with too little space. */
+  startRecording(
+    request: RecordingRequest,
+    origin: Origin = { trigger: 'manual', createdBy: currentActor()?.username ?? null },
+  ): Promise<{ row: RecordingRow; estimatedBytes: number }> {
     const camera = this.cameras.view(request.camera).id
-    return this.inTurn(camera, async (slot) => {
+    return this.slots.inTurn(camera, async (slot) => {
       if (nextRecordingState(slot.state, 'start') === undefined) {
         this.log.warn({ camera, state: slot.state }, 'start refused: already recording')
         throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', `camera ${camera}`)
       }
-      const plan = planRecording(request, this.cameras.view(camera), this.now(), this.defaults())
-      this.checkSpace(plan)
+      const { clock, defaults, limits } = this.options
+      const plan = planRecording(request, this.cameras.view(camera), clock.now(), defaults())
+      await this.space.demand(plan.estimatedBytes, limits().startMarginBytes)
       slot.resume = null
-      return { row: await this.begin(slot, plan), estimatedBytes: plan.estimatedBytes }
+      return { row: await this.begin(slot, plan, origin, 'start'), estimatedBytes: plan.estimatedBytes }
     })
   }
 
   /** Resolves when the file is finalised and the catalogue says so. */
   stopRecording(camera: number = this.cameras.active): Promise<RecordingRow> {
     this.cameras.view(camera)
-    return this.inTurn(camera, async (slot) => {
-      const { active, resume } = slot
+    return this.slots.inTurn(camera, async (slot) => {
+      const { active, resume, state } = slot
+      if (state === 'paused') throw new Conflict('The recording is paused; resume it to stop it', `camera ${camera}`)
       slot.resume = null
       // Stopped between the helper's death and the camera's return: that recording has ended already.
       if (!active && resume) return this.catalogue.get(resume.row.id) ?? resume.row
-      if (!active || nextRecordingState(slot.state, 'stop') === undefined)
+      if (!active || nextRecordingState(state, 'stop') === undefined)
         throw new Conflict('No recording is running', `camera ${camera}`)
       return this.end(active)
     })
   }
 
+  pauseRecording(camera: number = this.cameras.active): Promise<RecordingRow> {
+    this.cameras.view(camera)
+    return this.slots.inTurn(camera, async (slot) => {
+      const { active, state } = slot
+      if (!active || nextRecordingState(state, 'pause') === undefined) {
+        const why = state === 'paused' ? 'The recording is paused already' : 'No recording is running'
+        throw new Conflict(why, `camera ${camera}`)
+      }
+      await this.ask(camera, () => this.media.call('recorder.pause', { id: active.row.id }))
+      if (slot.active !== active) throw new Conflict('The recording has just ended', `camera ${camera}`)
+      active.watch.pause()
+      this.slots.move(slot, 'pause')
+      this.finishing.publish('paused', active.row, { duration_ms: Math.round(active.watch.ms) })
+      return active.row
+    })
+  }
+
+  /** Goes on in the same file; in a new one where the helper died during the pause. */
+  resumeRecording(camera: number = this.cameras.active): Promise<RecordingRow> {
+    this.cameras.view(camera)
+    return this.slots.inTurn(camera, async (slot) => {
+      const { active, resume, state } = slot
+      if (nextRecordingState(state, 'resume') === undefined) throw new Conflict('No recording is paused', `camera ${camera}`)
+      if (!active && resume) {
+        await this.space.demand(0, this.options.limits().startMarginBytes)
+        const row = await this.begin(slot, resume.plan, resume.origin, 'resume')
+        slot.resume = null
+        this.finishing.publish('resumed', row, { after: resume.row.id })
+        return row
+      }
+      if (!active) throw new Conflict('No recording is paused', `camera ${camera}`)
+      await this.ask(camera, () => this.media.call('recorder.resume', { id: active.row.id }))
+      if (slot.active !== active) throw new Conflict('The recording has just ended', `camera ${camera}`)
+      active.watch.resume()
+      this.slots.move(slot, 'resume')
+      this.finishing.publish('resumed', active.row, { duration_ms: Math.round(active.watch.ms) })
+      return active.row
+    })
+  }
+
+  /** Paused ones too: they hold their file and their settings. */
   isRecording(camera: number): boolean {
-    return this.slots.get(camera)?.active != null
+    const slot = this.slots.get(camera)
+    return slot.active !== null || slot.state !== 'stopped'
+  }
+
+  get anyRecording(): boolean {
+    return this.slots.all().some(({ camera }) => this.isRecording(camera))
   }
 
   status(camera: number = this.cameras.active): RecordingStatus {
     this.cameras.view(camera)
-    const { state, active, lastEnd } = this.slot(camera)
+    const { state, active, resume, lastEnd } = this.slots.get(camera)
+    const kept = state === 'paused' ? resume : null
+    const elapsedMs = active?.watch.ms ?? 0
     return {
       camera,
       state,
-      row: active?.row ?? null,
-      elapsedMs: active ? performance.now() - active.startedAt : 0,
+      row: active?.row ?? kept?.row ?? null,
+      plan: active?.plan ?? kept?.plan ?? null,
+      filename: active?.filename ?? null,
+      part: active?.part ?? 1,
+      elapsedMs,
+      positionMs: active ? mediaTime(active.plan, elapsedMs) : 0,
       estimatedBytes: active?.plan.estimatedBytes ?? null,
-      remainingBytes: this.storage.space()?.available ?? null,
+      remainingBytes: this.options.space()?.available ?? null,
       lastEnd,
     }
   }
 
   list(query: ListQuery): { rows: RecordingRow[]; total: number } {
-    return this.catalogue.list(query)
-  }
-
-  /** Marks the running recording; `timestamp` is the present moment unless given (milliseconds into the recording). */
-  tag(camera: number | undefined, tag: Omit<NewTag, 'timestamp'> & { readonly timestamp?: number }): Tag {
-    const { row, elapsedMs, camera: id } = this.status(camera)
-    if (!row) throw new Conflict('No recording is running', `camera ${id}`)
-    return this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(elapsedMs) })
+    return this.library.list(query)
   }
 
   row(id: number): RecordingRow {
-    const row = this.catalogue.get(id)
-    if (!row) throw new NotFound(`recording ${id}`)
-    return row
+    return this.library.row(id)
   }
 
   /** Of a recording's first part, or of any of its parts. */
@@ -183,105 +224,45 @@ export class Recorder implements Component {
     return this.storage.hostPath(path)
   }
 
-  /** Removes the files, then the row: a crash between the two leaves a row that can be deleted again. */
   async remove(id: number): Promise<void> {
-    const row = this.row(id)
-    if (row.state === 'recording')
-      throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${id}`)
-    for (const part of row.parts) await rm(this.hostPath(part), { force: true })
-    this.catalogue.remove(id)
-    this.publish('deleted', row, {})
+    await this.library.remove(id)
   }
 
   /** The recording that a file of the device storage belongs to. */
   ownerOf(devicePath: string): RecordingRow | undefined {
-    return this.catalogue.byPath(devicePath)
+    return this.beingWritten(devicePath)?.row ?? this.catalogue.byPath(devicePath)
   }
 
   running(): RecordingRow[] {
     return this.catalogue.inState('recording')
   }
 
-  /** A file has been deleted: its part leaves the recording, and with the last part the recording leaves the catalogue. */
+  /** A file of the storage is about to be deleted, or was: the catalogue follows. Refused for what is being written. */
   forgetFile(devicePath: string): void {
-    const row = this.catalogue.byPath(devicePath)
-    if (!row) return
-    if (row.state === 'recording')
-      throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${row.id}`)
-    const parts = row.parts.filter((part) => part.path !== devicePath)
-    const [first] = parts
-    if (first) {
-      const sum = (of: (part: RecordingPart) => number) => parts.reduce((total, part) => total + of(part), 0)
-      const sums = { duration: sum((part) => part.duration), size: sum((part) => part.size) }
-      this.catalogue.update(row.id, { parts, filename: first.filename, path: first.path, ...sums })
-      return
-    }
-    this.catalogue.remove(row.id)
-    this.publish('deleted', row, {})
+    const running = this.beingWritten(devicePath)
+    if (running) throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${running.row.id}`)
+    this.library.forgetFile(devicePath)
   }
 
-  private slot(camera: number): Slot {
-    let slot = this.slots.get(camera)
-    if (!slot) {
-      slot = { state: 'stopped', active: null, resume: null, lastEnd: null, turn: Promise.resolve() }
-      this.slots.set(camera, slot)
-    }
-    return slot
+  /** Marks the running recording; `timestamp` is the present moment unless given (milliseconds into the recording). */
+  tag(camera: number | undefined, tag: Omit<NewTag, 'timestamp'> & { readonly timestamp?: number }): Tag {
+    const { row, positionMs, camera: id } = this.status(camera)
+    if (!row) throw new Conflict('No recording is running', `camera ${id}`)
+    return this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(positionMs) })
   }
 
-  private inTurn<T>(camera: number, work: (slot: Slot) => Promise<T>): Promise<T> {
-    const slot = this.slot(camera)
-    const turn = slot.turn.then(() => work(slot))
-    slot.turn = turn.catch(() => undefined)
-    return turn
+  /** Also by a part that the catalogue does not know yet. */
+  private beingWritten(devicePath: string): Active | undefined {
+    return this.slots.running().find(({ row }) => partIndex(row.path, devicePath) !== null)
   }
 
-  private checkSpace({ estimatedBytes }: RecordingPlan): void {
-    const available = this.storage.space()?.available ?? 0
-    const needed = estimatedBytes + START_MARGIN
-    if (available > needed) return
-    this.log.error({ available, needed }, 'start refused: too little free space')
-    throw new ApiError(
-      'INSUFFICIENT_STORAGE',
-      'There is too little free space for this recording',
-      `${needed} bytes needed, ${available} free`,
-    )
-  }
-
-  /** Row first, then the file: whatever happens, no file is without a row. */
-  private async begin(slot: Slot, plan: RecordingPlan): Promise<RecordingRow> {
-    const start = this.now()
-    const folder = this.storage.devicePath('recordings', dayFolder(start))
-    const hostFolder = this.storage.hostPath(folder)
-    ensureFolder(hostFolder)
-    const filename = freeName(hostFolder, `${plan.stem}.mp4`, this.claimed)
-    const hostPath = join(hostFolder, filename)
-    this.claimed.add(hostPath)
-    const row = this.catalogue.create(newRow(plan, start, filename, join(folder, filename)))
-    const active = newActive(row, plan, hostPath)
-    slot.active = active
-    try {
-      await this.media.call('recorder.start', {
-        id: row.id,
-        camera: plan.camera,
-        path: hostPath,
-        stream: 'stream1',
-        ...(plan.encode ? { encode: plan.encode } : {}),
-        duration_ms: plan.durationMs,
-      })
-    } catch (error) {
-      slot.active = null
-      this.catalogue.remove(row.id)
-      const foreign = error instanceof HelperError && error.data.errno === 'EEXIST'
-      if (!foreign) await rm(hostPath, { force: true })
-      throw helperToApi(error, plan.camera)
-    } finally {
-      this.claimed.delete(hostPath)
-    }
-    if (!active.ending) this.transition(slot, plan.camera, 'start')
-    this.spaceTimer ??= setInterval(() => this.watchSpace(), SPACE_CHECK_MS)
-    this.log.info({ id: row.id, camera: plan.camera, filename }, 'recording started')
-    this.publish('started', row, { estimated_size: plan.estimatedBytes })
+  private async begin(slot: Slot, plan: RecordingPlan, origin: Origin, trigger: 'start' | 'resume'): Promise<RecordingRow> {
+    const active = await this.starting.begin(slot, plan, origin)
+    const { row } = active
+    if (!active.ending) this.slots.move(slot, trigger)
+    this.space.watch()
+    this.log.info({ id: row.id, camera: plan.camera, filename: row.filename, mode: plan.kind }, 'recording started')
+    this.finishing.publish('started', row, { estimated_size: plan.estimatedBytes, mode: plan.kind, trigger: origin.trigger })
     return row
   }
 
@@ -292,159 +273,110 @@ export class Recorder implements Component {
     await delay(Math.max(0, active.startedAt + SHORTEST_MS - performance.now()))
     await this.media.call('recorder.stop', { id: active.row.id }).catch((error) => {
       this.log.warn({ id: active.row.id, error: errorText(error) }, 'recorder did not stop by itself')
-      return this.finishRecording(active, 'helper_lost')
+      return this.finish(active, 'helper_lost')
     })
     return active.finished
   }
 
-  private ended({ id, reason, message }: RecorderEnded): void {
-    const active = [...this.slots.values()].map((slot) => slot.active).find((candidate) => candidate?.row.id === id)
-    if (!active) return
-    if (message) this.log.warn({ id, reason, message }, 'recorder ended')
-    void this.finishRecording(active, active.stopReason ?? reason)
-  }
-
-  private helperLost(): void {
-    for (const slot of this.slots.values()) {
-      const { active } = slot
-      // A start that is still under way fails by itself.
-      if (!active || slot.state !== 'recording' || this.stopping) continue
-      const { plan, row } = active
-      const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - (performance.now() - active.startedAt))
-      if (plan.durationMs === 0 || remaining >= 1000) {
-        slot.resume = { plan: { ...plan, durationMs: remaining }, row, until: performance.now() + RESUME_WITHIN_MS }
-      }
-      void this.finishRecording(active, 'helper_lost')
-    }
-  }
-
-  /** After a crash of the helper, what was being recorded goes on in a new file as soon as the camera delivers again. */
-  private cameraState(state: CameraState): void {
-    if (state.state !== 'streaming' || !this.slots.get(state.id)?.resume) return
-    this.inTurn(state.id, async (slot) => {
-      const { resume } = slot
-      slot.resume = null
-      if (!resume || slot.active || this.stopping || performance.now() > resume.until) return
-      this.checkSpace({ ...resume.plan, estimatedBytes: 0 })
-      const row = await this.begin(slot, resume.plan)
-      this.publish('resumed', row, { after: resume.row.id })
-    }).catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
-  }
-
-  private watchSpace(): void {
-    const running = [...this.slots.values()].flatMap((slot) => slot.active ?? [])
-    if (running.length === 0) {
-      clearInterval(this.spaceTimer)
-      this.spaceTimer = undefined
-      return
-    }
-    const space = this.storage.space()
-    if (space && space.available >= SPACE_RESERVE) return
-    const reason = space ? 'disk_full' : 'storage_lost'
-    for (const active of running.filter(({ stopReason }) => stopReason === undefined)) {
+  private endAll(reason: 'disk_full' | 'storage_lost'): void {
+    for (const active of this.slots.running().filter(({ stopReason }) => stopReason === undefined)) {
       active.stopReason = reason
       this.log.error({ id: active.row.id, reason }, 'recording ends')
       void this.end(active)
     }
   }
 
-  private async finishRecording(active: Active, reason: EndReason): Promise<void> {
+  /** Which part is being written is known from the next file, which is there before this one is closed. */
+  private partClosed({ id, index, duration_ms: duration, size_bytes: size }: RecorderPart): void {
+    const active = this.slots.byRecording(id)
+    if (!active) return
+    const { row, hostPath } = active
+    const at = (n: number) => ({ filename: partName(row.filename, n), path: partName(row.path, n) })
+    const parts: RecordingPart[] = [...row.parts.slice(0, index - 1), { ...at(index), duration, size, sha256: null }]
+    const more = existsSync(partName(hostPath, index + 1))
+    if (more) parts.push({ ...at(index + 1), duration: 0, size: 0, sha256: null })
+    try {
+      active.row = this.catalogue.update(id, { parts }) ?? active.row
+    } catch (error) {
+      this.log.error({ id, error: errorText(error) }, 'part cannot be entered; it is found again at the end')
+    }
+    if (!more) return
+    active.part = index + 1
+    this.finishing.publish('part', active.row, { part: index, duration_ms: duration, size })
+    this.tellState(this.slots.get(active.plan.camera))
+  }
+
+  private ended({ id, reason, message }: RecorderEnded): void {
+    const active = this.slots.byRecording(id)
+    if (!active) return
+    if (message) this.log.warn({ id, reason, message }, 'recorder ended')
+    void this.finish(active, active.stopReason ?? reason)
+  }
+
+  private helperLost(): void {
+    for (const slot of this.slots.all()) {
+      const { active, state } = slot
+      // A start that is still under way fails by itself.
+      if (!active || state === 'stopped' || this.stopping) continue
+      const { plan, row, origin, watch } = active
+      const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - watch.ms)
+      if (plan.durationMs === 0 || remaining >= 1000) {
+        const until = state === 'paused' ? Number.POSITIVE_INFINITY : performance.now() + RESUME_WITHIN_MS
+        slot.resume = { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row, until }
+      }
+      void this.finish(active, 'helper_lost')
+    }
+  }
+
+  /** After a crash of the helper, what was being recorded goes on in a new file as soon as the camera delivers again. */
+  private cameraState(state: CameraState): void {
+    if (state.state !== 'streaming' || !this.slots.get(state.id).resume) return
+    this.slots
+      .inTurn(state.id, async (slot) => {
+        const { resume } = slot
+        // A paused one waits for its user.
+        if (!resume || slot.state === 'paused') return
+        slot.resume = null
+        if (slot.active || this.stopping || performance.now() > resume.until) return
+        await this.space.demand(0, this.options.limits().startMarginBytes)
+        const row = await this.begin(slot, resume.plan, resume.origin, 'start')
+        this.finishing.publish('resumed', row, { after: resume.row.id })
+      })
+      .catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
+  }
+
+  private async finish(active: Active, reason: EndReason): Promise<void> {
     if (active.ending) return
     active.ending = true
-    const slot = this.slot(active.plan.camera)
+    const figures = { recordedMs: active.watch.ms, pausedMs: active.watch.pausedMs }
+    const { camera, captureFps } = active.plan
+    const slot = this.slots.get(camera)
     slot.active = null
-    slot.lastEnd = { reason, timestamp: this.now().toISOString() }
-    this.transition(slot, active.plan.camera, 'ended')
-    const verdict = await this.judge(active.row.id, active.hostPath)
-    const row = this.enter(active.row, verdict)
+    slot.lastEnd = { reason, timestamp: this.options.clock.now().toISOString() }
+    // What was paused stays so, until its user resumes it.
+    if (slot.state === 'paused' && slot.resume) this.tellState(slot)
+    else this.slots.move(slot, 'ended')
+    if (captureFps !== undefined) await this.cameras.captureAsSet(camera)
+    const row = await this.finishing.finish(active, reason, figures)
     active.finish(row)
-    this.log.info({ id: row.id, reason, ...verdict }, 'recording finished')
-    const { state, durationMs: duration_ms, sizeBytes: size } = verdict
-    const tell = () => this.publish('stopped', row, { reason, state, duration_ms, size })
-    if (active.stoppedBy) actingAs(active.stoppedBy, tell)
-    else tell()
     if (reason === 'disk_full' || reason === 'storage_lost') {
-      const available = this.storage.space()?.available ?? null
+      const available = this.options.space()?.available ?? null
       this.bus.publish('alert', reason === 'disk_full' ? 'storage_full' : 'storage_lost', { recording: row.id, available })
     }
   }
 
-  /** Never throws: a file that cannot be read is a defect one, and one bad file must not stop the server. */
-  private async judge(id: number, hostPath: string): Promise<Verdict> {
-    try {
-      const verdict = await judgeFile(hostPath)
-      if (verdict.state === 'ready') syncFolder(dirname(hostPath))
-      return verdict
-    } catch (error) {
-      this.log.error({ id, error: errorText(error) }, 'recording cannot be read back')
-      return { state: 'defect', durationMs: 0, sizeBytes: 0 }
-    }
-  }
-
-  /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
-  private enter(row: RecordingRow, verdict: Verdict): RecordingRow {
-    const change = {
-      state: verdict.state,
-      duration: verdict.durationMs,
-      size: verdict.sizeBytes,
-      timestamp_end: row.timestamp_start + verdict.durationMs,
-      parts: row.parts.map((part) => ({ ...part, duration: verdict.durationMs, size: verdict.sizeBytes })),
-    }
-    try {
-      this.catalogue.update(row.id, change)
-    } catch (error) {
-      this.log.error({ id: row.id, error: errorText(error) }, 'catalogue cannot be written; trying again')
-      const timer = setTimeout(() => {
-        this.retries.delete(timer)
-        this.enter(row, verdict)
-      }, RETRY_MS)
-      this.retries.add(timer)
-    }
-    return { ...row, ...change }
-  }
-
-  private transition(slot: Slot, camera: number, trigger: RecordingTrigger): void {
-    slot.state = nextRecordingState(slot.state, trigger) ?? slot.state
+  private tellState({ camera, state, active }: Slot): void {
     if (camera !== this.cameras.active) return
-    this.bus.emit('state', { key: 'recordingState', value: slot.state })
-    this.bus.emit('state', { key: 'record', value: slot.state !== 'stopped' })
-    this.bus.emit('state', { key: 'currentRecordingFile', value: slot.active ? basename(slot.active.hostPath) : '' })
+    this.bus.emit('state', { key: 'recordingState', value: state })
+    this.bus.emit('state', { key: 'record', value: state !== 'stopped' })
+    this.bus.emit('state', { key: 'currentRecordingFile', value: active?.filename ?? '' })
   }
 
-  private publish(type: string, row: RecordingRow, more: Record<string, unknown>): void {
-    this.bus.publish('recording', type, { id: row.id, camera: row.camera, filename: row.filename, path: row.path, ...more })
+  private async ask<T>(camera: number, call: () => Promise<T>): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw helperToApi(error, camera)
+    }
   }
-}
-
-function newRow(plan: RecordingPlan, start: Date, filename: string, path: string): NewRow {
-  return {
-    filename,
-    media_type: 'video',
-    encoding: 'mp4',
-    video_codec: 'h264',
-    audio_codec: null,
-    timestamp_start: start.getTime(),
-    timestamp_end: start.getTime(),
-    duration: 0,
-    size: 0,
-    resolution: `${plan.mode.width}x${plan.mode.height}`,
-    fps: plan.mode.fps,
-    state: 'recording',
-    tag_markers: 0,
-    path,
-    parts: [{ filename, path, duration: 0, size: 0, sha256: null }],
-    camera: plan.camera,
-    time_synced: true,
-    boot_id: '',
-    trigger: 'manual',
-    created_by: currentActor()?.username ?? null,
-  }
-}
-
-function newActive(row: RecordingRow, plan: RecordingPlan, hostPath: string): Active {
-  let finish: (row: RecordingRow) => void = () => {}
-  const finished = new Promise<RecordingRow>((resolve) => {
-    finish = resolve
-  })
-  return { row, plan, hostPath, startedAt: performance.now(), finished, finish, ending: false }
 }

@@ -1,3 +1,4 @@
 export type { Permission } from './permissions.ts'
+export { recordingDefaults } from './recording-settings.ts'
 export { StateSocket } from './socket.ts'
-export { recordingDefaults, State } from './state.ts'
+export { State } from './state.ts'

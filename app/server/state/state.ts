@@ -9,12 +9,14 @@ import type { Role } from '../caller.ts'
 import type { Cameras } from '../cameras/index.ts'
 import { formatResolution, parseResolution } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
-import { ApiError, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
-import type { Categories, Places, Recorder, RecordingDefaults, RecordingStorage } from '../recording/index.ts'
+import { ApiError, Conflict, InvalidRequest, PermissionDenied, UnsupportedSetting } from '../errors.ts'
+import { type Categories, nextRecordingState, type Places, type Recorder, type RecordingStorage } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { Store, Table } from '../store/index.ts'
 import { ACTING_KEYS, type ActingKey, MEDIA_KEY, SHOWN_KEYS, STORED_KEYS } from './keys.ts'
 import { holdsOne, type Permission } from './permissions.ts'
+import { type RecordingCommand, recordingCommand } from './recording-command.ts'
+import { withTwins } from './recording-settings.ts'
 
 interface Key {
   readonly schema: TSchema
@@ -77,14 +79,15 @@ export class State implements Component {
   }
 
   /** Sets all keys of the batch, or throws and has set none that could be checked beforehand. */
-  async write(batch: Batch, role: Role): Promise<void> {
-    for (const [name, value] of Object.entries(batch)) this.checkKey(name, value, role)
+  async write(sent: Batch, role: Role): Promise<void> {
+    for (const [name, value] of Object.entries(sent)) this.checkKey(name, value, role)
+    const batch = withTwins(sent, (key) => this.value(key))
     this.checkCamera(batch)
     this.checkRecording(batch)
     if ('recordingStorage' in batch) await this.places.check(batch.recordingStorage as RecordingStorage)
     await this.applyCamera(batch)
     this.applyStored(batch)
-    const acts = batch.snap === true || wantsRecording(batch) === true
+    const acts = batch.snap === true || this.command(batch) === 'start'
     if (acts && ('resolution' in batch || 'fps' in batch)) await this.cameras.delivering(this.cameras.active, MODE_PATIENCE_MS)
     await this.applyRecording(batch)
     if (batch.snap === true) await this.snap()
@@ -105,7 +108,7 @@ export class State implements Component {
       record: recording.state !== 'stopped',
       snap: this.snapping,
       recordingState: recording.state,
-      currentRecordingFile: recording.row?.filename ?? '',
+      currentRecordingFile: recording.filename ?? '',
       // No board maps a light here: there is no value.
       'cam1-light': null,
       light0: null,
@@ -124,8 +127,6 @@ export class State implements Component {
     }
     if (name === 'currentRecordingFile') throw new UnsupportedSetting(name, 'This key is written by the recorder alone')
     if (name === 'cam1-light' || name === 'light0') throw new UnsupportedSetting(name, 'This board has no such light')
-    if (name === 'recordingState' && value === 'paused')
-      throw new UnsupportedSetting(name, 'Recordings cannot be paused on this device')
   }
 
   private checkCamera(batch: Batch): void {
@@ -137,10 +138,24 @@ export class State implements Component {
   }
 
   private checkRecording(batch: Batch): void {
-    const wanted = wantsRecording(batch)
-    if (wanted === undefined) return
-    const running = this.recorder.isRecording(this.cameras.active)
-    if (wanted && running) throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', 'record')
+    const changed = this.changedSettings(batch)[0]
+    if (changed && this.recorder.anyRecording) {
+      throw new ApiError('RECORDING_IN_PROGRESS', 'Settings cannot change during a recording', changed[0])
+    }
+    const { state } = this.recorder.status()
+    const command = this.command(batch)
+    if (command === 'start' && state !== 'stopped')
+      throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', 'record')
+    const refused = command !== undefined && command !== 'start' && nextRecordingState(state, command) === undefined
+    if (refused) throw new Conflict(`A recording that is ${state} cannot take this`, command)
+  }
+
+  private command(batch: Batch): RecordingCommand | undefined {
+    return recordingCommand(batch, this.recorder.status().state)
+  }
+
+  private changedSettings(batch: Batch): [string, unknown][] {
+    return Object.entries(batch).filter(([name, value]) => STORED_KEYS[name] && !Value.Equal(this.value(name), value))
   }
 
   private async applyCamera(batch: Batch): Promise<void> {
@@ -148,7 +163,7 @@ export class State implements Component {
   }
 
   private applyStored(batch: Batch): void {
-    const changed = Object.entries(batch).filter(([name, value]) => STORED_KEYS[name] && !Value.Equal(this.value(name), value))
+    const changed = this.changedSettings(batch)
     if (changed.length === 0) return
     this.store.transaction(() => {
       for (const [name, value] of changed) this.settings?.put(name, value)
@@ -158,10 +173,11 @@ export class State implements Component {
   }
 
   private async applyRecording(batch: Batch): Promise<void> {
-    const wanted = wantsRecording(batch)
-    if (wanted === undefined || wanted === this.recorder.isRecording(this.cameras.active)) return
-    if (wanted) await this.recorder.startRecording({})
-    else await this.recorder.stopRecording()
+    const command = this.command(batch)
+    if (command === 'start') await this.recorder.startRecording({})
+    if (command === 'stop') await this.recorder.stopRecording()
+    if (command === 'pause') await this.recorder.pauseRecording()
+    if (command === 'resume') await this.recorder.resumeRecording()
   }
 
   /** `snap` is true while the still is being taken, so that everybody sees that one is. */
@@ -178,20 +194,6 @@ export class State implements Component {
     this.snapping = value
     this.bus.emit('state', { key: 'snap', value })
   }
-}
-
-/** What users have set for recordings; nothing for keys that nobody has touched. */
-export function recordingDefaults(store: Store): RecordingDefaults {
-  const settings = store.table<string, unknown>('settings')
-  const { resolution, fps, bitrate, format } = (settings.get('videoRecordingSettings') ?? {}) as RecordingDefaults
-  const mode = settings.get('recordingMode') as string | undefined
-  const set = { mode, resolution, fps, bitrate, format }
-  return Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined))
-}
-
-function wantsRecording(batch: Batch): boolean | undefined {
-  if ('record' in batch) return batch.record === true || batch.record === 'true' || batch.record === 'on'
-  return 'recordingState' in batch ? batch.recordingState === 'recording' : undefined
 }
 
 /** The camera's part of a batch, in the camera's terms. The values have passed their schemas. */

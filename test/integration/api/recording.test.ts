@@ -120,8 +120,8 @@ t.test('what cannot be recorded is refused and leaves nothing', async (t) => {
   const server = await startServer(t)
   const api = await login(server)
   for (const [body, status, code] of [
-    [{ mode: 'timelapse' }, 422, 'UNSUPPORTED_SETTING'],
-    [{ format: 'avi' }, 422, 'INVALID_FORMAT'],
+    [{ mode: 'timelapse', includeAudio: true }, 422, 'UNSUPPORTED_SETTING'],
+    [{ format: 'avi', video_codec: 'h265' }, 422, 'INVALID_FORMAT'],
     [{ format: 'mkv' }, 400, 'INVALID_REQUEST'],
     [{ includeAudio: true }, 422, 'UNSUPPORTED_SETTING'],
     [{ resolution: '3840x2160' }, 422, 'INVALID_RESOLUTION'],

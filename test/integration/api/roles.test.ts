@@ -55,6 +55,8 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'PUT /api/camera/settings': ['operator', 400],
   'POST /api/recording/start': ['operator', 400],
   'POST /api/recording/stop': ['operator', 400],
+  'POST /api/recording/pause': ['operator', 400],
+  'POST /api/recording/resume': ['operator', 400],
   'POST /api/recording/tag': ['operator', 400],
   'GET /api/recording/status': ['viewer', 200],
   'GET /api/recordings': ['viewer', 200],

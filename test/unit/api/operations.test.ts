@@ -15,6 +15,8 @@ GET /api/health
 POST /api/recording/start
 POST /api/recording/stop
 POST /api/recording/tag
+POST /api/recording/pause
+POST /api/recording/resume
 GET /api/recording/status
 POST /upload
 GET /files

@@ -1,0 +1,107 @@
+/** From a plan to a running recording: row first, then the file. Whatever happens, no file is without a row. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Cameras, helperToApi } from '../cameras/index.ts'
+import { dayFolder } from '../files/index.ts'
+import { HelperError, type MediaSupervisor, type RecorderStart } from '../media/index.ts'
+import { ensureFolder } from '../platform/index.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { RecorderOptions } from './options.ts'
+import { freeRecordingName } from './parts.ts'
+import type { RecordingPlan } from './plan.ts'
+import type { NewRow } from './row.ts'
+import { Active, type Origin, type Slot } from './slots.ts'
+
+const STREAM = 'stream1'
+
+export class Starting {
+  /** Paths of recordings that are about to begin, over all cameras. */
+  private readonly claimed = new Set<string>()
+
+  constructor(
+    private readonly cameras: Cameras,
+    private readonly media: MediaSupervisor,
+    private readonly catalogue: Catalogue,
+    private readonly options: RecorderOptions,
+  ) {}
+
+  /** Fills the slot; throws, and leaves neither row nor file, when the helper refuses. */
+  async begin(slot: Slot, plan: RecordingPlan, origin: Origin): Promise<Active> {
+    const start = this.options.clock.now()
+    const place = this.options.folder()
+    const day = dayFolder(start)
+    const hostFolder = join(place.hostPath, day)
+    ensureFolder(hostFolder)
+    const filename = freeRecordingName(hostFolder, plan.stem, plan.container, this.claimed)
+    const hostPath = join(hostFolder, filename)
+    this.claimed.add(hostPath)
+    const row = this.catalogue.create(this.newRow(plan, origin, start, filename, join(place.devicePath, day, filename)))
+    const active = new Active(row, plan, origin, hostPath)
+    slot.active = active
+    try {
+      if (plan.captureFps !== undefined) await this.cameras.captureAt(plan.camera, plan.captureFps)
+      const { pre_roll_ms = 0 } = await this.media.call('recorder.start', this.request(active))
+      this.putInFront(active, pre_roll_ms)
+      return active
+    } catch (error) {
+      slot.active = null
+      if (plan.captureFps !== undefined) await this.cameras.captureAsSet(plan.camera)
+      this.catalogue.remove(row.id)
+      const foreign = error instanceof HelperError && error.data.errno === 'EEXIST'
+      if (!foreign) await rm(hostPath, { force: true })
+      throw helperToApi(error, plan.camera)
+    } finally {
+      this.claimed.delete(hostPath)
+    }
+  }
+
+  private request({ row, plan, hostPath }: Active): RecorderStart {
+    return {
+      id: row.id,
+      camera: plan.camera,
+      path: hostPath,
+      stream: STREAM,
+      ...(plan.container === 'mp4' ? {} : { container: plan.container }),
+      ...(plan.video === 'h264' ? {} : { video: plan.video }),
+      ...(plan.audio === null ? {} : { audio: plan.audio }),
+      ...(plan.encode ? { encode: plan.encode } : {}),
+      duration_ms: plan.durationMs,
+      ...(plan.preRollMs > 0 ? { pre_roll_ms: plan.preRollMs } : {}),
+      ...(plan.timelapse ? { timelapse: plan.timelapse } : {}),
+      ...(plan.slowMotion ? { slow_motion: plan.slowMotion } : {}),
+    }
+  }
+
+  /** The past that the helper had kept belongs to the recording. */
+  private putInFront(active: Active, ms: number): void {
+    if (ms === 0) return
+    active.watch.add(ms)
+    const timestamp_start = active.row.timestamp_start - ms
+    active.row = this.catalogue.update(active.row.id, { timestamp_start }) ?? active.row
+  }
+
+  private newRow(plan: RecordingPlan, origin: Origin, start: Date, filename: string, path: string): NewRow {
+    return {
+      filename,
+      media_type: plan.kind,
+      encoding: plan.container,
+      video_codec: plan.video,
+      audio_codec: plan.audio,
+      timestamp_start: start.getTime(),
+      timestamp_end: start.getTime(),
+      duration: 0,
+      size: 0,
+      resolution: `${plan.mode.width}x${plan.mode.height}`,
+      fps: plan.mode.fps,
+      state: 'recording',
+      tag_markers: 0,
+      path,
+      parts: [{ filename, path, duration: 0, size: 0, sha256: null }],
+      camera: plan.camera,
+      time_synced: this.options.clock.synchronised,
+      boot_id: this.options.clock.bootId,
+      trigger: origin.trigger,
+      created_by: origin.createdBy,
+    }
+  }
+}

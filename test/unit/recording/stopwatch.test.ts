@@ -1,0 +1,18 @@
+import t from 'tap'
+import { Stopwatch } from '../../../app/server/recording/stopwatch.ts'
+
+t.test('pauses do not count, and are counted', async (t) => {
+  let now = 1000
+  const watch = new Stopwatch(() => now)
+  now += 500
+  watch.pause()
+  now += 300
+  t.same([watch.ms, watch.pausedMs], [500, 300])
+  watch.pause()
+  watch.resume()
+  watch.resume()
+  now += 200
+  t.same([watch.ms, watch.pausedMs], [700, 300])
+  watch.add(50)
+  t.equal(watch.ms, 750)
+})
