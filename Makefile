@@ -9,7 +9,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-web test-leak
+.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-web test-leak
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -32,7 +32,7 @@ dist/camera-media: $(C_SOURCES) | install
 	@mkdir -p dist
 	@cp build/media/camera-media $@.new && mv $@.new $@
 
-test: test-install build lint test-unit test-integration test-c test-media test-web test-leak ## everything that must hold
+test: test-install build lint test-unit test-integration test-c test-media test-crash test-web test-leak ## everything that must hold
 
 test-install:
 	@scripts/install.sh test
@@ -51,6 +51,9 @@ test-c: ## the helper's own tests, under AddressSanitizer
 test-media: build ## frames, latency, crashes and full disks, with real RTSP clients
 	$(TAP) --jobs=1 $(call tests,media)
 
+test-crash: build ## kill -9 in the middle of what writes: old or new, never half
+	$(TAP) --jobs=1 $(call tests,crash)
+
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
 
@@ -65,6 +68,10 @@ bench-http: build ## CPU per request against Fastify and Express, Basic credenti
 
 bench-catalogue: | install ## the catalogue with a million entries: start-up, lists, changes, memory
 	npx tsx test/bench/catalogue.ts
+
+bench-files: build ## upload and download of 2 GiB against nginx, CPU and memory
+	@scripts/install.sh bench
+	npx tsx test/bench/files.ts
 
 lint: ## types, lint and format of everything
 	npx tsc -p .

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well.
+# Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well, `install.sh bench`
+# for what the benches compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,12 +10,14 @@ build_packages=(
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav gstreamer1.0-alsa
 )
 test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2)
+bench_packages=(nginx-light)
 
 packages=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
-  *) echo "usage: $0 build|test" >&2; exit 2 ;;
+  bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
+  *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
 esac
 
 node_major=$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/' || true)

@@ -1,0 +1,143 @@
+/**
+ * kill -9 in the middle of uploads and of settings being written: each time the server comes back with the old or the new, never with half,
+ * and never without what it had confirmed. CRASH_KILLS says how often; each kill hits an upload and a setting.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { call, login } from '../support/api.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const KILLS = Number(process.env.CRASH_KILLS ?? 50)
+const LONGEST_MS = 160
+const SIZE = 1_500_000
+
+/** A number that was confirmed, and the one that may have been on its way at the kill. */
+interface Written {
+  confirmed: number
+  tried: number
+}
+
+/** Something that is written again and again with a rising number, and read back as all the numbers that it holds. */
+interface Setting {
+  readonly name: string
+  readonly write: (server: TestServer, token: string, value: number) => Promise<number>
+  readonly read: (server: TestServer, token: string) => Promise<readonly unknown[]>
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'picture controls',
+    write: async ({ base }, token, value) => {
+      const body = { brightness: value % 100, contrast: value % 100, saturation: value % 100 }
+      return (await call(`${base}/api/v1/camera/settings`, 'PUT', bearer(token), body)).status
+    },
+    read: async ({ base }, token) => {
+      const { data } = (await call(`${base}/api/v1/camera/settings`, 'GET', bearer(token))).body
+      return [data?.brightness, data?.contrast, data?.saturation]
+    },
+  },
+]
+
+/** Every part of it says which version it is of. */
+function version(n: number): Buffer {
+  const bytes = Buffer.alloc(SIZE + n)
+  for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(n, at)
+  return bytes
+}
+
+/** The version that a file is of; null where it is not whole. */
+function versionOf(path: string): number | null {
+  const bytes = readFileSync(path)
+  const n = bytes.length - SIZE
+  return n >= 0 && bytes.equals(version(n)) ? n : null
+}
+
+async function upload(server: TestServer, token: string, name: string, n: number): Promise<number> {
+  const body = new FormData()
+  body.set('file', new Blob([new Uint8Array(version(n))]), name)
+  body.set('overwrite', 'true')
+  const response = await fetch(`${server.base}/upload`, { method: 'POST', body, headers: bearer(token) })
+  await response.arrayBuffer()
+  return response.status
+}
+
+/** Writes until the server is gone; anything but a success is an error of the test. */
+async function writeOn(written: Written, write: (value: number) => Promise<number>, gone: () => boolean): Promise<void> {
+  while (!gone()) {
+    written.tried = written.confirmed + 1
+    const status = await write(written.tried).catch((error: unknown) => {
+      if (gone()) return 0
+      throw error
+    })
+    if (status === 200) written.confirmed = written.tried
+    else if (status !== 0) throw new Error(`answered ${status}`)
+  }
+}
+
+function isOneOf(t: Test, seen: unknown, { confirmed, tried }: Written, what: string): void {
+  if (seen !== confirmed && seen !== tried)
+    t.fail(`${what}: ${String(seen)}, but ${confirmed} was confirmed and ${tried} under way`)
+}
+
+t.test(`${KILLS} kills in the middle of uploads and settings`, { timeout: KILLS * 6000 + 60_000 }, async (t) => {
+  const scratch = mkdtempSync(join(tmpdir(), 'crash-files-'))
+  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const dataDir = join(scratch, 'data')
+  const media = join(dataDir, 'media')
+  const options = { dataDir, args: ['--rate-limits', 'off', '--log-level', 'error'] }
+  let server = await startServer(t, options)
+  const { token } = await login(server)
+  const file: Written = { confirmed: 0, tried: 0 }
+  const settings = SETTINGS.map((setting) => ({ setting, written: { confirmed: 0, tried: 0 } }))
+  t.equal(await upload(server, token, 'target', 0), 200)
+  for (const { setting } of settings) t.equal(await setting.write(server, token, 0), 200, setting.name)
+
+  let [interrupted, fresh] = [0, 0]
+  for (let kill = 1; kill <= KILLS; kill++) {
+    let gone = false
+    const writers = [
+      writeOn(
+        file,
+        (n) => upload(server, token, 'target', n),
+        () => gone,
+      ),
+      upload(server, token, `new-${kill}`, kill).catch(() => 0),
+      ...settings.map(({ setting, written }) =>
+        writeOn(
+          written,
+          (n) => setting.write(server, token, n),
+          () => gone,
+        ),
+      ),
+    ]
+    await delay(5 + Math.random() * LONGEST_MS)
+    if (readdirSync(join(media, '.uploads')).length > 0) interrupted++
+    gone = true
+    await server.kill()
+    const results = await Promise.all(writers)
+
+    server = await startServer(t, options)
+    if (readdirSync(join(media, '.uploads')).length > 0) t.fail('something is left of an upload')
+    const found = versionOf(join(media, 'target'))
+    isOneOf(t, found, file, 'the file')
+    file.confirmed = found ?? file.confirmed
+    const created = readdirSync(media).includes(`new-${kill}`)
+    if (created && versionOf(join(media, `new-${kill}`)) !== kill) t.fail('a new file is not whole')
+    if (!created && results[1] === 200) t.fail('a confirmed file is gone')
+    if (created) fresh++
+    rmSync(join(media, `new-${kill}`), { force: true })
+    for (const { setting, written } of settings) {
+      const [value, ...others] = await setting.read(server, token)
+      if (others.some((other) => other !== value)) t.fail(`${setting.name}: half of a change: ${[value, ...others]}`)
+      isOneOf(t, value, { confirmed: written.confirmed % 100, tried: written.tried % 100 }, setting.name)
+      if (value === written.tried % 100) written.confirmed = written.tried
+    }
+  }
+  t.comment(`${interrupted} of ${KILLS} kills met an unfinished upload; ${fresh} new files were whole`)
+  t.ok(interrupted >= KILLS / 4, 'the kills meet uploads')
+})
