@@ -8,7 +8,7 @@ import { Bus } from './bus.ts'
 import { Cameras } from './cameras/index.ts'
 import type { Options } from './cli.ts'
 import type { Component } from './component.ts'
-import { Configuration, type PartialSections } from './config/index.ts'
+import { Configuration } from './config/index.ts'
 import { errorText, StartupError } from './errors.ts'
 import { DeviceStorage, Files } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
@@ -35,6 +35,7 @@ import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
+import { defaultMode, givenSections, policyOf, RtspWiring, wireConfiguration } from './wiring.ts'
 
 const OLD_HELPER_PATIENCE_MS = 4000
 const CAMERA_PATIENCE_MS = 1500
@@ -101,8 +102,8 @@ export class CameraServer {
         {
           keyFolder: data('keys'),
           adminPassword: this.adminPassword(),
-          sessionLifetimeMs: options.sessionTimeout * 1000,
-          trustedOrigins: options.corsOrigins,
+          sessionLifetimeMs: () => configuration.get('security').session_timeout * 1000,
+          trustedOrigins: () => configuration.get('security').cors_origins,
         },
         childLogger(log, 'auth'),
       ),
@@ -110,20 +111,24 @@ export class CameraServer {
     const certificates = await this.begin(new Certificates(data('tls'), bus, childLogger(log, 'tls')))
     const storage = new DeviceStorage(data('media'), options.mediaRoot)
     storage.start()
+    const rtsp = new RtspWiring(configuration)
     const media = new MediaSupervisor(
       options.mediaHelper ?? join(this.programFolder, 'camera-media'),
       {
         address: options.bind,
         ports: options.rtspPorts,
-        max_connections: options.rtspMaxConnections,
         realm: RTSP_REALM,
-        basic: options.rtspBasic,
+        access: () => rtsp.settings,
         certificate: () => certificates.files,
       },
       childLogger(log, 'media'),
       (pid) => recordProcess(helperPid, pid),
     )
-    const cameras = await this.begin(new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras'), soundOf))
+    const cameras = await this.begin(
+      new Cameras(options.cameras, store, media, bus, childLogger(log, 'cameras'), soundOf, () =>
+        defaultMode(configuration.get('camera')),
+      ),
+    )
     await this.begin(new RtspAccess(auth, media, bus, childLogger(log, 'auth')))
     await this.begin(media)
     certificates.use(async ({ certFile, keyFile }) => {
@@ -168,6 +173,7 @@ export class CameraServer {
       audit,
       jobs,
       certificates,
+      configuration,
       auth,
       cameras,
       recorder,
@@ -194,14 +200,13 @@ export class CameraServer {
       assets: new StaticAssets(WEB_ASSETS),
       version: VERSION,
       limits: { stopMs: HTTP_STOP_MS },
-      cors: { origins: options.corsOrigins },
+      policy: policyOf(configuration.all()),
       rateLimits: () => configuration.get('security').rate_limits,
-      trustedProxies: options.trustedProxies,
-      redirectToHttps: options.httpsRedirect,
-      hstsMaxAge: options.hstsMaxAge,
       websocket: { path: '/api/v1', behaviour: socket as WebSocketBehaviour<unknown> },
     })
     this.started.push({ start: () => {}, stop: () => http.stop() })
+    rtsp.wire(media)
+    wireConfiguration({ configuration, log, media, cameras, recorder, http })
     certificates.use((files) => http.replaceCertificate(files))
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     return { http: plain, https, rtsp: media.rtspPorts.plain, rtsps: media.rtspPorts.tls, dashboard }
@@ -221,22 +226,5 @@ export class CameraServer {
     } catch (error) {
       throw new StartupError(`--admin-password-file: ${errorText(error)}`)
     }
-  }
-}
-
-/** The options that are defaults of the configuration. */
-function givenSections(options: Options): PartialSections {
-  return {
-    network: { rtsp_max_connections: options.rtspMaxConnections },
-    security: {
-      session_timeout: options.sessionTimeout,
-      rate_limits: options.rateLimits,
-      rtsp_basic: options.rtspBasic,
-      cors_origins: [...options.corsOrigins],
-      https_redirect: options.httpsRedirect,
-      hsts_max_age: options.hstsMaxAge,
-      trusted_proxies: [...options.trustedProxies],
-    },
-    logging: { level: options.logLevel },
   }
 }

@@ -138,6 +138,19 @@ static void helper_ping(CamService *service, CamRpcCall *call, JsonObject *param
         reply_empty(call);
 }
 
+static void log_set_level(CamService *service, CamRpcCall *call, JsonObject *params)
+{
+    static const char *const names[] = {"level", NULL};
+    CamParamFault fault = {0};
+    CamParams in = cam_params_open(params, "", names, &fault);
+    const char *level = cam_params_string(&in, "level", 16);
+
+    if (!fault.field && !cam_log_set_level(level))
+        cam_params_fault(&in, "level", "must be error, warn, info or debug");
+    if (!cam_service_refuse(call, &fault))
+        reply_empty(call);
+}
+
 static void mount(CamService *service, CamCamera *camera, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
@@ -363,6 +376,7 @@ static const struct {
 } methods[] = {
     {"helper.info", helper_info},
     {"helper.ping", helper_ping},
+    {"log.set_level", log_set_level},
     {"camera.add", camera_add},
     {"camera.configure", camera_configure},
     {"camera.set_controls", camera_set_controls},

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
-static CamLogLevel max_level = CAM_LOG_INFO;
+/* Read by all threads while the control changes it. */
+static _Atomic CamLogLevel max_level = CAM_LOG_INFO;
 
 gboolean cam_log_set_level(const char *name)
 {

@@ -1,6 +1,7 @@
 /** The route table. One file a resource; what they need comes in here. */
 import type { AuditLog } from '../audit/index.ts'
 import type { Auth } from '../auth/index.ts'
+import type { Configuration } from '../config/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
@@ -11,6 +12,7 @@ import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
+import { configRoutes } from './config.ts'
 import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
@@ -31,6 +33,7 @@ export interface ApiParts extends SystemParts {
   readonly files: Files
   readonly search: Search
   readonly tags: Tags
+  readonly configuration: Configuration
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -43,6 +46,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...auditRoutes(parts.audit, parts.jobs),
     ...jobRoutes(parts.jobs),
     ...certificateRoutes(parts.certificates),
+    ...configRoutes(parts.configuration),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder, parts.search),

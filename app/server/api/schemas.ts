@@ -1,5 +1,5 @@
 /** Schemas that several resources share. */
-import { type TLiteral, type TSchema, type TUnion, Type } from '@sinclair/typebox'
+import { type TLiteral, type TSchema, type TUnion, type TUnsafe, Type } from '@sinclair/typebox'
 import { QUALITIES } from '../cameras/index.ts'
 
 export const closed = { additionalProperties: false } as const
@@ -21,4 +21,9 @@ export const Success = Type.Object({ success: Type.Boolean() })
 export const Page = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
   offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+}
+
+/** The same for the API document, and anything for the validation: for bodies that their domain checks better. */
+export function documented(schema: TSchema): TUnsafe<unknown> {
+  return Type.Unsafe<unknown>(JSON.parse(JSON.stringify(schema)))
 }

@@ -29,9 +29,10 @@ export interface AuthOptions {
   readonly keyFolder: string
   /** The admin's password at first start; undefined: the factory password, to be changed. */
   readonly adminPassword: string | undefined
-  readonly sessionLifetimeMs: number
+  /** Asked at each login. */
+  readonly sessionLifetimeMs: () => number
   /** Pages of these origins may use Basic and Digest credentials that a browser remembers. */
-  readonly trustedOrigins: readonly string[]
+  readonly trustedOrigins: () => readonly string[]
 }
 
 export interface LoginRequest {
@@ -126,7 +127,7 @@ export class Auth implements Component {
     const user = await gate.check(username, password, address)
     twoFactor.require(user, otp, address)
     lockout.succeed(username)
-    const { token, session } = await sessions.create(username, address, this.options.sessionLifetimeMs)
+    const { token, session } = await sessions.create(username, address, this.options.sessionLifetimeMs())
     this.bus.publish('auth', 'login', { username, address })
     return { token, expiresAt: new Date(session.expires_at).toISOString(), cookie: this.cookie(token, secure), user }
   }
@@ -182,7 +183,7 @@ export class Auth implements Component {
 
   /** A browser adds remembered Basic and Digest credentials to what any page sends; only pages of ours and configured ones may. */
   refuseForeignPage({ origin, host }: CredentialSource): void {
-    if (origin === '' || sameOrigin(origin, host) || this.options.trustedOrigins.includes(origin)) return
+    if (origin === '' || sameOrigin(origin, host) || this.options.trustedOrigins().includes(origin)) return
     throw new PermissionDenied('these credentials are not accepted from a page of another origin')
   }
 

@@ -37,6 +37,8 @@ interface Persisted {
   readonly spec: string
   /** Without those that came in a later version. */
   readonly settings: Partial<CameraSettings>
+  /** False: the mode is that of the configuration. Absent: of a release that knew no other than chosen ones. */
+  readonly mode_chosen?: boolean
 }
 
 export type FindSound = (videoDevice: string) => string | null
@@ -78,6 +80,8 @@ class Camera {
   /** Changes of one camera happen one after the other. */
   turn: Promise<unknown> = Promise.resolve()
   settings: CameraSettings
+  /** By a user or by the option; else the configuration's mode holds. */
+  modeChosen: boolean
   audio: AudioSource | null = null
   /** Captured at another rate than is set, for slow motion; forgotten when the helper is gone. */
   captureFps: number | null = null
@@ -85,10 +89,21 @@ class Camera {
   constructor(
     readonly id: number,
     readonly spec: CameraSpec,
-    persisted: Partial<CameraSettings> | undefined,
+    persisted: Persisted | undefined,
+    defaultMode: Mode,
   ) {
+    const saved = persisted?.spec === spec.text ? persisted : undefined
+    this.modeChosen = spec.mode !== null || (saved !== undefined && saved.mode_chosen !== false)
     const controls = { brightness: 50, contrast: 50, saturation: 50 }
-    this.settings = { ...spec.mode, ...controls, audio_codec: 'aac', enabled: true, ...persisted }
+    this.settings = {
+      ...defaultMode,
+      ...spec.mode,
+      ...controls,
+      audio_codec: 'aac',
+      enabled: true,
+      ...saved?.settings,
+      ...(this.modeChosen ? {} : defaultMode),
+    }
   }
 
   get mode(): Mode {
@@ -125,14 +140,15 @@ export class Cameras implements Component {
     private readonly log: Logger,
     /** The ALSA device that belongs to a video device, or null. */
     private readonly findSound: FindSound,
+    /** Of cameras for which nobody has chosen one. */
+    private readonly defaultMode: () => Mode,
   ) {}
 
   /** Starts before the helper, so that its first `up` finds the cameras to apply. */
   start(): void {
     this.table = this.store.table('cameras')
     for (const [id, spec] of this.specs.entries()) {
-      const saved = this.table.get(id)
-      const camera = new Camera(id, spec, saved?.spec === spec.text ? saved.settings : undefined)
+      const camera = new Camera(id, spec, this.table.get(id), this.defaultMode())
       camera.audio = this.audioOf(camera)
       this.cameras.push(camera)
     }
@@ -167,14 +183,35 @@ export class Cameras implements Component {
 
   /** Changes mode or controls together; the stored settings change only when the helper took them. */
   configure(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>): Promise<void> {
+    return this.reconfigure(id, change, 'width' in change || 'height' in change || 'fps' in change)
+  }
+
+  /** Throws where a camera that follows the configuration cannot take this mode. */
+  checkDefaultMode(mode: Mode): void {
+    for (const { id } of this.followers()) this.checkChange(id, mode)
+  }
+
+  /** The configuration has another mode for the cameras that have none of their own. */
+  async applyDefaultMode(mode: Mode): Promise<void> {
+    for (const { id } of this.followers()) await this.reconfigure(id, mode, false)
+  }
+
+  private followers(): Camera[] {
+    return this.cameras.filter(({ modeChosen }) => !modeChosen)
+  }
+
+  private reconfigure(id: number, change: Partial<Omit<CameraSettings, 'enabled'>>, chosen: boolean): Promise<void> {
     this.checkChange(id, change)
     return inTurn(this.camera(id), async (camera) => {
+      // Somebody has chosen meanwhile.
+      if (!chosen && camera.modeChosen && 'width' in change) return
       const next = { ...camera.settings, ...change }
       const changed = (keys: readonly (keyof CameraSettings)[]) => keys.some((key) => next[key] !== camera.settings[key])
       const newMode = changed(['width', 'height', 'fps'])
       const newControls = changed(['brightness', 'contrast', 'saturation'])
       const newAudio = changed(['audio_codec'])
-      if (!newMode && !newControls && !newAudio) return
+      const chooses = chosen && !camera.modeChosen
+      if (!newMode && !newControls && !newAudio && !chooses) return
       if (camera.settings.enabled) {
         const { brightness, contrast, saturation } = next
         const mode = { width: next.width, height: next.height, fps: next.fps }
@@ -183,6 +220,7 @@ export class Cameras implements Component {
           await ask(id, () => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams }))
         if (newControls) await ask(id, () => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
       }
+      if (chooses) camera.modeChosen = true
       this.save(camera, next)
       this.bus.publish('config', 'camera_changed', { camera: id, ...change })
     })
@@ -333,7 +371,7 @@ export class Cameras implements Component {
 
   private save(camera: Camera, settings: CameraSettings): void {
     const before = camera.settings
-    this.table?.put(camera.id, { spec: camera.spec.text, settings })
+    this.table?.put(camera.id, { spec: camera.spec.text, settings, mode_chosen: camera.modeChosen })
     camera.settings = settings
     if (camera.id !== this.activeId) return
     const { brightness, contrast, saturation, fps } = settings

@@ -7,13 +7,13 @@ export type AudioWish = 'none' | 'auto' | AudioSource
 
 export interface CameraSpec {
   readonly source: Source
-  readonly mode: Mode
+  /** Null: what the configuration says. */
+  readonly mode: Mode | null
   readonly audio: AudioWish
   /** As it was written, but for the sound; settings made at run time hold while it stays the same. */
   readonly text: string
 }
 
-export const DEFAULT_MODE: Mode = { width: 1280, height: 720, fps: 30 }
 const MAX_PIXELS_ACROSS = 7680
 const MAX_PIXELS_DOWN = 4320
 
@@ -64,13 +64,13 @@ function parseAudio(text: string, source: Source, whole: string): AudioWish {
 
 function parsePicture(text: string): Omit<CameraSpec, 'audio'> {
   const [, type, rest = ''] = /^(test|v4l2|file)(?::(.*))?$/s.exec(text) ?? []
-  if (type === 'test') return { source: { type }, mode: rest === '' ? DEFAULT_MODE : parseMode(rest, text), text }
+  if (type === 'test') return { source: { type }, mode: rest === '' ? null : parseMode(rest, text), text }
   const [, path = '', modeText] = /^(.*?)(?:@(\d+x\d+@\d+))?$/s.exec(rest) ?? []
   if (type === undefined || path === '') {
     throw new Error(`"${text}" is no camera: use test:1280x720@30, v4l2:/dev/video0 or file:/path/clip.mp4`)
   }
   if (!isAbsolute(path) || path.includes('\0')) throw new Error(`"${text}": the path must be absolute`)
-  const mode = modeText === undefined ? DEFAULT_MODE : parseMode(modeText, text)
+  const mode = modeText === undefined ? null : parseMode(modeText, text)
   return { source: type === 'v4l2' ? { type, device: path } : { type: 'file', path }, mode, text }
 }
 

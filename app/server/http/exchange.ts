@@ -7,10 +7,10 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { SESSION_COOKIE } from '../caller.ts'
 import { type ClientAddress, clientAddress } from './address.ts'
-import { lastItem, type TrustedProxies, wholeHeader } from './proxies.ts'
+import type { Policy } from './policy.ts'
+import { lastItem, wholeHeader } from './proxies.ts'
 import type { CredentialSource } from './route.ts'
 import { isVersioned } from './router.ts'
-import type { SecurityHeaders } from './security-headers.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -18,9 +18,7 @@ export type Headers = Readonly<Record<string, string>>
 export interface Listener {
   readonly name: string
   readonly secure: boolean
-  readonly proxies: TrustedProxies
-  /** For connections that a client knows as safe, and for others. */
-  readonly headers: { readonly secure: SecurityHeaders; readonly plain: SecurityHeaders }
+  readonly policy: Pick<Policy, 'proxies' | 'headers'>
   /** What a 401 offers: each a header line of its own, as old clients want it. */
   readonly challenges: () => readonly string[]
 }
@@ -87,7 +85,7 @@ export class Exchange {
     this.host = req.getHeader('host')
     this.acceptEncoding = req.getHeader('accept-encoding')
     const peer = clientAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
-    const { proxies } = listener
+    const { proxies } = listener.policy
     if (proxies.none || !proxies.trusts(peer.text)) {
       this.client = peer
       this.secure = listener.secure
@@ -211,7 +209,7 @@ export class Exchange {
     const { res } = this
     // What the library writes by itself.
     if (status !== 200) res.writeStatus(STATUS_LINES.get(status) ?? String(status))
-    const security = this.secure ? this.listener.headers.secure : this.listener.headers.plain
+    const security = this.secure ? this.listener.policy.headers.secure : this.listener.policy.headers.plain
     security.write(res, headers)
     for (const name in this.headers) {
       if (name === 'Vary' && headers.Vary !== undefined) continue

@@ -21,6 +21,8 @@ export interface HttpLimits {
   readonly stallMs: number
   /** What `stop` grants to answers under way. */
   readonly stopMs: number
+  /** Requests under way at the same time. */
+  readonly requests: number
   /** WebSocket connections at the same time. */
   readonly sockets: number
   readonly socketsPerClient: number
@@ -44,6 +46,7 @@ export const DEFAULT_LIMITS: HttpLimits = {
   compressAbove: 4096,
   stallMs: 60_000,
   stopMs: 2000,
+  requests: 256,
   sockets: 200,
   socketsPerClient: 40,
   socketMessageBytes: 64 * 1024,

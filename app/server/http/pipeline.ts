@@ -11,13 +11,13 @@ import { ApiError, InvalidCredentials, InvalidRequest, NotFound, PermissionDenie
 import { assetFor, type StaticAssets } from './assets.ts'
 import { BodyCollector, BodyGate, type BodyLimits, tooLarge } from './body.ts'
 import { BodyStream } from './body-stream.ts'
-import type { Cors } from './cors.ts'
 import { Exchange, type Listener } from './exchange.ts'
 import { isJsonType, parseJson } from './json.ts'
 import type { HttpLimits } from './limits.ts'
 import { FORM_OVERHEAD, FormBody } from './multipart.ts'
+import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate-limit.ts'
-import { httpsLocation } from './redirect.ts'
+import { httpsLocation, WATCHDOG_PATHS } from './redirect.ts'
 import { sendError, sendRateLimited, sendReply } from './reply.ts'
 import { type Authenticate, type Caller, type HandlerInput, type RateClass, type Route, roleAllows } from './route.ts'
 import { allowed, type Match, Router } from './router.ts'
@@ -29,7 +29,7 @@ export interface PipelineOptions {
   readonly authenticate: Authenticate
   readonly log: Logger
   readonly limits: HttpLimits
-  readonly cors: Cors
+  readonly policy: Policy
   readonly rateLimiter: RateLimiter
   readonly assets: StaticAssets
   /** Where a WebSocket is expected; a plain request there is told so. */
@@ -129,7 +129,7 @@ export class Pipeline {
   }
 
   #run(exchange: Exchange, req: HttpRequest): Promise<void> | undefined {
-    const { cors } = this.#options
+    const { cors } = this.#options.policy
     if (cors.enabled) Object.assign(exchange.headers, cors.headers(exchange.origin))
     if (this.redirected(exchange)) return
     const reading = exchange.method === 'GET'
@@ -141,6 +141,7 @@ export class Pipeline {
     if ('binary' in route.response) exchange.readConditions(req)
 
     if (this.limited(exchange, route.rate)) return
+    this.#refuseSurplus(exchange)
     if (!reading && route.upload === undefined) this.#refuseLongBody(exchange)
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
@@ -166,7 +167,7 @@ export class Pipeline {
 
   /** No route: an asset, a preflight, or an error. */
   #unrouted(exchange: Exchange, req: HttpRequest, match: Match | null): undefined {
-    const { assets, cors, websocketPath } = this.#options
+    const { assets, policy, websocketPath } = this.#options
     const reading = exchange.method === 'GET' || exchange.isHead
     const asset = match === null ? assetFor(assets, exchange.path, exchange.listener.name) : null
     if (asset !== null && reading) {
@@ -185,7 +186,7 @@ export class Pipeline {
       throw new NotFound(exchange.path)
     }
     const allow = allowed(match?.methods ?? ['GET'])
-    if (exchange.method === 'OPTIONS') exchange.sendHead(204, { Allow: allow, ...cors.preflight(exchange.origin, allow) })
+    if (exchange.method === 'OPTIONS') exchange.sendHead(204, { Allow: allow, ...policy.cors.preflight(exchange.origin, allow) })
     else throw new ApiError('METHOD_NOT_ALLOWED', `${exchange.method} is not allowed here`, allow, { Allow: allow })
   }
 
@@ -225,6 +226,12 @@ export class Pipeline {
     exchange.bodyLength = Number(req.getHeader('content-length'))
     const chunked = req.getHeader('transfer-encoding') !== ''
     exchange.unreadBody = chunked || exchange.bodyLength > this.#gate.limits.bytes
+  }
+
+  #refuseSurplus({ path }: Exchange): void {
+    const { maxRequests } = this.#options.policy.options
+    if (this.#inFlight.size < maxRequests || WATCHDOG_PATHS.has(path)) return
+    throw new ApiError('SERVICE_UNAVAILABLE', 'Too many requests are under way', `limit ${maxRequests}`, { 'Retry-After': '1' })
   }
 
   /** By its announced length, before a byte of it was read. */

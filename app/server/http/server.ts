@@ -1,17 +1,15 @@
 /** The HTTP server: listeners, routes, WebSocket and console behind one start and stop. */
 import type { Logger } from 'pino'
 import type { StaticAssets } from './assets.ts'
-import { Cors } from './cors.ts'
 import { docsAssets } from './docs/assets.ts'
 import type { Exchange } from './exchange.ts'
 import { DEFAULT_LIMITS, type HttpLimits } from './limits.ts'
 import { BoundApp, type ListenerOptions, type TlsFiles } from './listen.ts'
 import { openApiRoute } from './openapi-route.ts'
 import { Pipeline } from './pipeline.ts'
-import { TrustedProxies } from './proxies.ts'
+import { Policy, type PolicyOptions } from './policy.ts'
 import { RateLimiter, type RateLimitMode } from './rate-limit.ts'
 import type { Authenticate, Route } from './route.ts'
-import { SecurityHeaders } from './security-headers.ts'
 import { type WebSocketBehaviour, WebSockets } from './websocket.ts'
 
 const BASIC_ONLY = ['Basic realm="camera", charset="UTF-8"']
@@ -24,15 +22,10 @@ export interface HttpServerOptions {
   readonly assets: StaticAssets
   readonly version: string
   readonly limits?: Partial<HttpLimits>
-  readonly cors?: { readonly origins: readonly string[] }
+  /** `configure` changes it later. */
+  readonly policy?: Partial<PolicyOptions>
   /** Asked for every request, so that a change of the settings acts at once. */
   readonly rateLimits?: () => RateLimitMode
-  /** Addresses and ranges of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. */
-  readonly trustedProxies?: readonly string[]
-  /** Sends plain requests to the HTTPS listener. */
-  readonly redirectToHttps?: boolean
-  /** Seconds for which browsers shall insist on HTTPS; 0: they are not told to. */
-  readonly hstsMaxAge?: number
   /** What a 401 offers, the strongest first. */
   readonly challenges?: () => readonly string[]
   readonly websocket?: { readonly path: string; readonly behaviour: WebSocketBehaviour<unknown> }
@@ -45,12 +38,20 @@ export type Ports = Partial<Record<ListenerOptions['name'], number>>
 
 export class HttpServer {
   readonly #options: HttpServerOptions
+  readonly #policy = new Policy()
   #apps: BoundApp[] = []
   #pipeline: Pipeline | null = null
   #sockets: WebSockets | null = null
 
   constructor(options: HttpServerOptions) {
     this.#options = options
+    const { requests, sockets } = { ...DEFAULT_LIMITS, ...options.limits }
+    this.#policy.change({ maxRequests: requests, maxWebSockets: sockets, ...options.policy })
+  }
+
+  /** For the requests from now on. Throws for a proxy range that is none, and has changed nothing then. */
+  configure(change: Partial<PolicyOptions>): void {
+    this.#policy.change(change)
   }
 
   /** Requests under way and open WebSockets. */
@@ -69,13 +70,10 @@ export class HttpServer {
     this.#sockets = sockets
 
     const ports: Ports = {}
-    const proxies = new TrustedProxies(this.#options.trustedProxies ?? [])
-    const hsts = this.#options.hstsMaxAge ?? 0
-    const headers = { secure: new SecurityHeaders(true, hsts), plain: new SecurityHeaders(false, 0) }
     try {
       const challenges = this.#options.challenges ?? (() => BASIC_ONLY)
       for (const options of listeners) {
-        const listener = { name: options.name, secure: options.tls !== undefined, proxies, headers, challenges }
+        const listener = { name: options.name, secure: options.tls !== undefined, policy: this.#policy, challenges }
         const app = await BoundApp.listen(options, (uws) => {
           if (websocket !== undefined && sockets !== null) uws.ws(websocket.path, sockets.handlers(listener))
           uws.any('/*', (res, req) => pipeline.handle(res, req, listener))
@@ -107,11 +105,11 @@ export class HttpServer {
 
   #newSockets(behaviour: WebSocketBehaviour<unknown>, pipeline: Pipeline, limits: HttpLimits, now: () => number): WebSockets {
     const guard = (exchange: Exchange) => pipeline.redirected(exchange) || pipeline.limited(exchange, 'api')
-    return new WebSockets(behaviour, limits, this.#options.log, now, guard)
+    return new WebSockets(behaviour, limits, this.#options.log, now, guard, () => this.#policy.options.maxWebSockets)
   }
 
   async #newPipeline(limits: HttpLimits, now: () => number): Promise<Pipeline> {
-    const { routes, authenticate, log, cors, rateLimits, websocket, version, redirectToHttps } = this.#options
+    const { routes, authenticate, log, rateLimits, websocket, version } = this.#options
     const assets = this.#options.assets.with(docsAssets())
     await assets.start()
     return new Pipeline({
@@ -119,11 +117,11 @@ export class HttpServer {
       authenticate,
       log,
       limits,
-      cors: new Cors(cors?.origins ?? []),
+      policy: this.#policy,
       rateLimiter: new RateLimiter(rateLimits ?? (() => 'device'), now),
       assets,
       websocketPath: websocket?.path ?? null,
-      redirectPort: () => (redirectToHttps ? (this.#apps.find((app) => app.secure)?.port ?? null) : null),
+      redirectPort: () => (this.#policy.options.redirectToHttps ? (this.#apps.find((app) => app.secure)?.port ?? null) : null),
       now,
     })
   }

@@ -56,6 +56,7 @@ export class WebSockets {
     readonly log: Logger,
     readonly now: () => number,
     readonly guard: UpgradeGuard = () => false,
+    readonly maxSockets: () => number = () => limits.sockets,
   ) {}
 
   get size(): number {
@@ -108,8 +109,8 @@ export class WebSockets {
     try {
       if (this.guard(exchange)) return
       const own = this.#clients.get(exchange.client.key) ?? 0
-      if (this.#count >= this.limits.sockets || own >= this.limits.socketsPerClient) {
-        throw new ApiError('SERVICE_UNAVAILABLE', 'Too many connections', `limit ${this.limits.sockets}`)
+      if (this.#count >= this.maxSockets() || own >= this.limits.socketsPerClient) {
+        throw new ApiError('SERVICE_UNAVAILABLE', 'Too many connections', `limit ${this.maxSockets()}`)
       }
       const token = parseQuery(exchange.rawQuery).get('token') ?? ''
       const data = this.behaviour.onUpgrade(exchange.credentials(token))

@@ -1,2 +1,2 @@
 export * from './protocol.ts'
-export { MediaSupervisor, type RtspOptions, type RtspPorts } from './supervisor.ts'
+export { MediaSupervisor, type RtspOptions, type RtspPorts, type RtspSettings } from './supervisor.ts'

@@ -168,9 +168,12 @@ export interface RtspCredentials {
   readonly cameras: readonly number[] | null
 }
 
+export type HelperLogLevel = 'error' | 'warn' | 'info' | 'debug'
+
 /** Every method: what it takes and what it answers. */
 export interface Methods {
   'helper.info': { params: Record<string, never>; result: HelperInfo }
+  'log.set_level': { params: { level: HelperLogLevel }; result: Record<string, never> }
   'helper.ping': { params: Record<string, never>; result: Record<string, never> }
   'camera.add': {
     params: {

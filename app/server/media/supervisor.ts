@@ -20,6 +20,7 @@ import {
   HelperDown,
   HelperError,
   type HelperInfo,
+  type HelperLogLevel,
   HelperTimeout,
   type Methods,
   type Notifications,
@@ -40,13 +41,18 @@ export interface RtspPorts {
   readonly tls: number
 }
 
+export interface RtspSettings {
+  readonly max_connections: number
+  readonly basic: 'always' | 'tls' | 'never'
+}
+
 export interface RtspOptions {
   readonly address: string
   /** In order of preference: the next ones are tried where those before may not be bound. */
   readonly ports: readonly RtspPorts[]
-  readonly max_connections: number
   readonly realm: string
-  readonly basic: 'always' | 'tls' | 'never'
+  /** As it is when the helper starts; `applyRtsp` brings another to one that runs. */
+  readonly access: () => RtspSettings
   /** Of RTSPS, as it is when the helper starts. */
   readonly certificate: () => { readonly certFile: string; readonly keyFile: string }
 }
@@ -143,13 +149,9 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     const folder = mkdtempSync(join(tmpdir(), 'camera-media-'))
     const path = join(folder, 'media.sock')
     try {
-      const child = spawn(
-        this.executable,
-        ['--socket', path, '--log-level', this.log.isLevelEnabled('debug') ? 'debug' : 'info'],
-        {
-          stdio: ['ignore', 'ignore', 'pipe'],
-        },
-      )
+      const child = spawn(this.executable, ['--socket', path, '--log-level', helperLevel(this.log)], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
       this.child = child
       this.relayLog(child)
       child.on('error', (error) => this.log.error({ error: error.message }, 'helper cannot be executed'))
@@ -166,7 +168,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       )
       this.connection = connection
       this.helperInfo = await connection.call('helper.info', {})
-      this.ports = await this.listen(connection)
+      this.ports = await this.listen(connection, this.rtsp.access())
     } catch (error) {
       this.connection?.end('start failed')
       await this.shutDown()
@@ -181,13 +183,23 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     this.emit('up')
   }
 
-  private async listen(connection: Connection): Promise<RtspPorts> {
-    const { ports, certificate, ...options } = this.rtsp
+  /** Tells the helper that our logger has another level. */
+  async applyLogLevel(): Promise<void> {
+    if (this.phase === 'up') await this.call('log.set_level', { level: helperLevel(this.log) })
+  }
+
+  /** For connections from now on. A helper that is not there gets what `access` says when it is back. */
+  async applyRtsp(access: RtspSettings): Promise<void> {
+    if (this.phase === 'up' && this.connection) await this.listen(this.connection, access)
+  }
+
+  private async listen(connection: Connection, access: RtspSettings): Promise<RtspPorts> {
+    const { ports, certificate, access: _access, ...options } = this.rtsp
     const candidates = this.ports === undefined ? ports : [this.ports]
     const { certFile: certificate_file, keyFile: key_file } = certificate()
     for (const [index, { plain, tls }] of candidates.entries()) {
       try {
-        const listening = { ...options, port: plain, tls_port: tls, certificate_file, key_file }
+        const listening = { ...options, ...access, port: plain, tls_port: tls, certificate_file, key_file }
         const { port, tls_port } = await connection.call('rtsp.start', listening)
         return { plain: port, tls: tls_port }
       } catch (error) {
@@ -276,6 +288,11 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       }
     })
   }
+}
+
+/** What the helper need not write, because it would not be passed on. */
+function helperLevel(log: Logger): HelperLogLevel {
+  return (['debug', 'info', 'warn'] as const).find((level) => log.isLevelEnabled(level)) ?? 'error'
 }
 
 /** Connects as soon as the helper listens. */

@@ -24,7 +24,7 @@ export async function open(t: Test, options: { adminPassword?: string | undefine
   const auth = new Auth(
     store,
     bus,
-    { keyFolder: join(folder, 'keys'), adminPassword, trustedOrigins: [], sessionLifetimeMs: 3_600_000 },
+    { keyFolder: join(folder, 'keys'), adminPassword, trustedOrigins: () => [], sessionLifetimeMs: () => 3_600_000 },
     log,
     () => clock.now,
   )

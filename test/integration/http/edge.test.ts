@@ -81,7 +81,7 @@ t.test('proxies: only those that are configured are believed', async (t) => {
   t.strictSame(JSON.parse((await get(plain.ports.http, '/api/who', claim)).body), { address: '127.0.0.1', secure: false })
 
   const { ports } = await serveBoth(t, {
-    trustedProxies: ['127.0.0.0/8'],
+    policy: { trustedProxies: ['127.0.0.0/8'] },
     rateLimits: () => 'device',
     now: () => 1_700_000_000_000,
   })
@@ -148,8 +148,7 @@ t.test('limits: headers on every limited answer, both forms of 429, upgrades and
 t.test('redirection to HTTPS', async (t) => {
   const behaviour = { onUpgrade: () => null, open() {}, message() {}, close() {} }
   const { ports } = await serveBoth(t, {
-    redirectToHttps: true,
-    trustedProxies: ['127.0.0.1'],
+    policy: { redirectToHttps: true, trustedProxies: ['127.0.0.1'] },
     websocket: { path: '/api/v1', behaviour },
   })
   const to = async (port: number | undefined, path: string, host: string) => {
@@ -172,7 +171,7 @@ t.test('redirection to HTTPS', async (t) => {
 
 t.test('HSTS: when asked, and over TLS only', async (t) => {
   const hsts = 'strict-transport-security'
-  const { ports } = await serveBoth(t, { hstsMaxAge: 600, trustedProxies: ['127.0.0.1'] })
+  const { ports } = await serveBoth(t, { policy: { hstsMaxAge: 600, trustedProxies: ['127.0.0.1'] } })
   t.equal((await get(ports.https, '/api/status', {}, true)).headers[hsts], 'max-age=600')
   t.equal((await get(ports.https, '/', {}, true)).headers[hsts], 'max-age=600')
   t.equal((await get(ports.http, '/api/status')).headers[hsts], undefined)

@@ -92,7 +92,7 @@ t.test('HEAD, OPTIONS, 405', async (t) => {
 })
 
 t.test('CORS for configured origins only', async (t) => {
-  const { client } = await serve(t, { cors: { origins: ['http://nvr.local'] } })
+  const { client } = await serve(t, { policy: { corsOrigins: ['http://nvr.local'] } })
   const preflight = await client.fetch('/api/things/1', { method: 'OPTIONS', as: null, headers: { origin: 'http://nvr.local' } })
   t.equal(preflight.status, 204)
   t.equal(preflight.headers.get('access-control-allow-origin'), 'http://nvr.local')

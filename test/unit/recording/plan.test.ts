@@ -6,15 +6,16 @@ import { CONTAINERS, MODES, VIDEO_CODECS } from '../../../app/server/recording/f
 import { mediaTime, planRecording, UNTOUCHED } from '../../../app/server/recording/plan.ts'
 
 const spec = parseCameraSpec('test:1280x720@30')
+const mode = { width: 1280, height: 720, fps: 30 }
 const camera: CameraView = {
   id: 0,
   spec,
-  settings: { ...spec.mode, brightness: 50, contrast: 50, saturation: 50, audio_codec: 'aac', enabled: true },
+  settings: { ...mode, brightness: 50, contrast: 50, saturation: 50, audio_codec: 'aac', enabled: true },
   connected: true,
   state: 'streaming',
   reason: null,
   device: 'test:1280x720@30',
-  mode: spec.mode,
+  mode,
   format: 'I420',
   audio: null,
 }
