@@ -166,7 +166,7 @@ export class CameraServer {
     await this.begin(retention)
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
-    const socket = await this.begin(new StateSocket(state, auth, () => cameras.active, bus, childLogger(log, 'websocket')))
+    const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const routes = apiRoutes({
@@ -174,6 +174,7 @@ export class CameraServer {
       jobs,
       certificates,
       configuration,
+      state,
       auth,
       cameras,
       recorder,

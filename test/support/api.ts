@@ -18,6 +18,7 @@ export interface Api {
   get(path: string): Promise<Answer>
   post(path: string, body?: unknown): Promise<Answer>
   put(path: string, body?: unknown): Promise<Answer>
+  patch(path: string, body?: unknown): Promise<Answer>
   delete(path: string): Promise<Answer>
   /** Bytes of an answer that is no JSON. */
   bytes(path: string, headers?: Record<string, string>): Promise<{ status: number; headers: Headers; bytes: Buffer }>
@@ -46,6 +47,7 @@ export async function login(server: TestServer, username = 'admin', password = A
     get: (path) => call(at(path), 'GET', authorization),
     post: (path, body) => call(at(path), 'POST', authorization, body),
     put: (path, body) => call(at(path), 'PUT', authorization, body),
+    patch: (path, body) => call(at(path), 'PATCH', authorization, body),
     delete: (path) => call(at(path), 'DELETE', authorization),
     bytes: async (path, headers = {}) => {
       const response = await fetch(at(path), { headers: { ...authorization, ...headers } })

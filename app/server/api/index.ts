@@ -7,6 +7,7 @@ import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
 import type { Search, Tags } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
+import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
@@ -17,6 +18,7 @@ import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingsRoutes } from './recordings.ts'
+import { settingsRoutes } from './settings.ts'
 import { shareRoutes } from './shares.ts'
 import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
@@ -34,6 +36,7 @@ export interface ApiParts extends SystemParts {
   readonly search: Search
   readonly tags: Tags
   readonly configuration: Configuration
+  readonly state: State
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -47,6 +50,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...jobRoutes(parts.jobs),
     ...certificateRoutes(parts.certificates),
     ...configRoutes(parts.configuration),
+    ...settingsRoutes(parts.state),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder, parts.search),

@@ -1,6 +1,8 @@
 /** Schemas that several resources share. */
-import { type TLiteral, type TSchema, type TUnion, type TUnsafe, Type } from '@sinclair/typebox'
+import { Kind, type TLiteral, type TSchema, type TUnion, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { QUALITIES } from '../cameras/index.ts'
+
+TypeRegistry.Set('Documented', () => true)
 
 export const closed = { additionalProperties: false } as const
 
@@ -25,5 +27,5 @@ export const Page = {
 
 /** The same for the API document, and anything for the validation: for bodies that their domain checks better. */
 export function documented(schema: TSchema): TUnsafe<unknown> {
-  return Type.Unsafe<unknown>(JSON.parse(JSON.stringify(schema)))
+  return Type.Unsafe<unknown>({ ...JSON.parse(JSON.stringify(schema)), [Kind]: 'Documented' })
 }

@@ -211,6 +211,7 @@ export class Configuration implements Component {
 
   private announce({ section, before, next }: Step): void {
     const fields = Object.keys(next).filter((key) => !isDeepStrictEqual(next[key as never], before[key as never]))
+    this.log.info({ section, fields }, 'configuration changed')
     try {
       this.bus.emit('config-changed', { section, value: next, previous: before } as never)
       this.bus.publish('config', 'section_changed', { section, fields })

@@ -158,7 +158,7 @@ function ratesOf(
 
 /** Only a rate that the camera is known to deliver is promised; what a device could do besides is not asked for during a recording. */
 function slowMotionRates(capture: number, play: number, { spec, mode }: CameraView): Rates {
-  const most = spec.source.type === 'test' ? MAX_TEST_FPS : Math.max(spec.mode.fps, mode?.fps ?? 0)
+  const most = spec.source.type === 'test' ? MAX_TEST_FPS : Math.max(spec.mode?.fps ?? 0, mode?.fps ?? 0)
   if (capture > most)
     throw new UnsupportedSetting('fps', `This camera captures at most ${most} frames per second, not ${capture}`)
   if (capture <= play) {

@@ -13,8 +13,6 @@ import { ApiError, errorText, InvalidCredentials, InvalidRequest, PermissionDeni
 import type { Peer, WebSocketBehaviour } from '../http/index.ts'
 import { seesJob } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
-import { ACTING_KEYS } from './keys.ts'
-import { holdsOne } from './permissions.ts'
 import type { State } from './state.ts'
 
 const AUTH_TIMEOUT_MS = 5000
@@ -86,7 +84,6 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   constructor(
     private readonly state: State,
     private readonly auth: SocketAuth,
-    private readonly activeCamera: () => number,
     private readonly bus: Bus,
     private readonly log: Logger,
     private readonly now: () => number = Date.now,
@@ -160,12 +157,11 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
   /** One write after the other, and no more waiting than fit. */
   private async write(peer: Peer<Client>, batch: Record<string, unknown>, caller: Caller): Promise<void> {
     const client = peer.data
-    this.checkKeys(Object.keys(batch), caller)
     if (client.pendingWrites >= MAX_PENDING_WRITES)
       throw new ApiError('RATE_LIMITED', 'Too many changes are waiting', `${MAX_PENDING_WRITES}`)
     client.pendingWrites += 1
     const turn = client.writes
-      .then(() => actingAs({ username: caller.username, address: peer.address }, () => this.state.write(batch, caller.role)))
+      .then(() => actingAs({ username: caller.username, address: peer.address }, () => this.state.write(batch, caller)))
       .finally(() => {
         client.pendingWrites -= 1
       })
@@ -194,32 +190,18 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
       const left = Math.min(Math.max(caller.expiresAt - this.now(), 0), MAX_TIMER_MS)
       peer.data.timer = setTimeout(() => peer.end(POLICY_VIOLATION, 'The session has expired'), left)
     }
-    const all = Object.entries(this.state.readAll(caller.role))
-    send(peer, Object.fromEntries(all.filter(([key]) => this.maySee(caller, key))))
+    send(peer, this.state.readAll(caller))
   }
 
   private answer(peer: Peer<Client>, names: readonly string[], caller: Caller): void {
-    const values = this.state.read(names, caller.role)
-    this.checkKeys(names, caller)
-    send(peer, values)
-  }
-
-  /** The keys of the active camera are closed to those who may not see it. */
-  private maySee(caller: Caller, key: string): boolean {
-    return !(key in ACTING_KEYS) || seesCamera(caller, this.activeCamera())
-  }
-
-  private checkKeys(names: readonly string[], caller: Caller): void {
-    const closed = names.find((name) => !this.maySee(caller, name))
-    if (closed !== undefined) throw new PermissionDenied(closed)
+    send(peer, this.state.read(names, caller))
   }
 
   private broadcast(key: string, value: unknown): void {
-    const rights = this.state.readRights(key) ?? []
     const text = JSON.stringify({ [key]: value })
     for (const peer of this.peers) {
       const { caller } = peer.data
-      if (caller && holdsOne(caller.role, rights) && this.maySee(caller, key)) peer.send(text)
+      if (caller && this.state.mayRead(key, caller)) peer.send(text)
     }
   }
 

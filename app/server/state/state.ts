@@ -5,7 +5,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { Bus } from '../bus.ts'
-import type { Role } from '../caller.ts'
+import { type Caller, seesCamera } from '../caller.ts'
 import type { Cameras } from '../cameras/index.ts'
 import { formatResolution, parseResolution } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
@@ -28,6 +28,18 @@ interface Key {
 const MODE_PATIENCE_MS = 2500
 
 export type Batch = Readonly<Record<string, unknown>>
+
+/** What of a caller decides about the keys. */
+export type KeyUser = Pick<Caller, 'role' | 'cameras'>
+
+/** A key as a client may want to know it. */
+export interface KeyInfo {
+  readonly schema: TSchema
+  readonly read: readonly Permission[]
+  readonly write: readonly Permission[]
+  /** Those that act on the camera and the recorder have none. */
+  readonly default?: unknown
+}
 
 const KEYS: ReadonlyMap<string, Key> = new Map([
   ...Object.entries(ACTING_KEYS).map(([name, schema]): [string, Key] => [name, { schema, ...MEDIA_KEY }]),
@@ -58,29 +70,47 @@ export class State implements Component {
     this.settings = undefined
   }
 
-  /** Who may read a key; undefined: there is no such key. */
-  readRights(name: string): readonly Permission[] | undefined {
-    return KEYS.get(name)?.read
+  has(name: string): boolean {
+    return KEYS.has(name)
   }
 
-  /** Everything that a role may read. */
-  readAll(role: Role): Batch {
-    const readable = [...KEYS].filter(([, key]) => holdsOne(role, key.read))
-    return Object.fromEntries(readable.map(([name]) => [name, this.value(name)]))
+  mayRead(name: string, user: KeyUser): boolean {
+    return holdsOne(user.role, KEYS.get(name)?.read ?? []) && this.seesKey(name, user)
   }
 
-  read(names: readonly string[], role: Role): Batch {
+  mayWrite(name: string, user: KeyUser): boolean {
+    return holdsOne(user.role, KEYS.get(name)?.write ?? []) && this.seesKey(name, user)
+  }
+
+  /** Every key that the user may read, as data. */
+  describe(user: KeyUser): ReadonlyMap<string, KeyInfo> {
+    const readable = [...KEYS].filter(([name]) => this.mayRead(name, user))
+    return new Map(
+      readable.map(([name, key]) => {
+        const stored = STORED_KEYS[name]
+        const { schema, read, write } = key
+        return [name, { schema, read, write, ...(stored && { default: stored.initial }) }]
+      }),
+    )
+  }
+
+  /** Everything that the user may read. */
+  readAll(user: KeyUser): Batch {
+    const readable = [...KEYS.keys()].filter((name) => this.mayRead(name, user))
+    return Object.fromEntries(readable.map((name) => [name, this.value(name)]))
+  }
+
+  read(names: readonly string[], user: KeyUser): Batch {
     for (const name of names) {
-      const key = KEYS.get(name)
-      if (!key) throw new InvalidRequest(name, `There is no state key ${name}`)
-      if (!holdsOne(role, key.read)) throw new PermissionDenied(name)
+      if (!KEYS.has(name)) throw new InvalidRequest(name, `There is no state key ${name}`)
+      if (!this.mayRead(name, user)) throw new PermissionDenied(name)
     }
     return Object.fromEntries(names.map((name) => [name, this.value(name)]))
   }
 
   /** Sets all keys of the batch, or throws and has set none that could be checked beforehand. */
-  async write(sent: Batch, role: Role): Promise<void> {
-    for (const [name, value] of Object.entries(sent)) this.checkKey(name, value, role)
+  async write(sent: Batch, user: KeyUser): Promise<void> {
+    for (const [name, value] of Object.entries(sent)) this.checkKey(name, value, user)
     const batch = withTwins(sent, (key) => this.value(key))
     this.checkCamera(batch)
     this.checkRecording(batch)
@@ -116,10 +146,15 @@ export class State implements Component {
     return acting[name as ActingKey]
   }
 
-  private checkKey(name: string, value: unknown, role: Role): void {
+  /** The keys of the active camera are closed to those who may not see it. */
+  private seesKey(name: string, user: KeyUser): boolean {
+    return !(name in ACTING_KEYS) || seesCamera(user, this.cameras.active)
+  }
+
+  private checkKey(name: string, value: unknown, user: KeyUser): void {
     const key = KEYS.get(name)
     if (!key) throw new InvalidRequest(name, `There is no state key ${name}`)
-    if (!holdsOne(role, key.write)) throw new PermissionDenied(name)
+    if (!this.mayWrite(name, user)) throw new PermissionDenied(name)
     if (!Value.Check(key.schema, value)) {
       const error = Value.Errors(key.schema, value).First()
       const field = `${name}${error?.path.replaceAll('/', '.') ?? ''}`
@@ -208,4 +243,9 @@ function cameraChange(batch: Batch): Record<string, number> {
     Object.assign(change, size)
   }
   return change
+}
+
+/** The schemas of all keys, by name. */
+export function stateKeys(): Readonly<Record<string, TSchema>> {
+  return Object.fromEntries([...KEYS].map(([name, { schema }]) => [name, schema]))
 }

@@ -77,10 +77,27 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'DELETE /files/{filepath+}': ['operator', 400],
   'POST /upload': ['operator', 400],
   'GET /api/streams': ['viewer', 200],
+  'GET /api/config': ['viewer', 200],
+  'GET /api/config/{section}': ['viewer', 200],
+  'PUT /api/config/{section}': ['operator', 400],
+  'PATCH /api/config/{section}': ['operator', 400],
+  'GET /api/config/history': ['operator', 200],
+  'POST /api/config/undo': ['operator', 400],
+  'GET /api/settings': ['viewer', 200],
+  'GET /api/settings/schema': ['viewer', 200],
+  'POST /api/settings': ['operator', 400],
+  'GET /api/settings/{name}': ['viewer', 404],
+  'POST /api/settings/{name}': ['operator', 404],
 }
 
 const ROLES = ['guest', 'viewer', 'operator', 'admin'] as const
-const PARAMS: Readonly<Record<string, string>> = { id: '999999', tag_id: '1', name: 'admin', filepath: 'no-such-file' }
+const PARAMS: Readonly<Record<string, string>> = {
+  id: '999999',
+  tag_id: '1',
+  name: 'admin',
+  filepath: 'no-such-file',
+  section: 'storage',
+}
 const PASSWORD = 'Battery-Staple-7'
 
 /** A token for each kind of caller. */

@@ -33,7 +33,15 @@ t.test('a webcam that is plugged in later brings its microphone, one that is gon
   const media = new FakeMedia()
   let plugged: string | null = null
   const specs = [parseCameraSpec('v4l2:/dev/video0')]
-  const cameras = new Cameras(specs, store, media as unknown as MediaSupervisor, new Bus(), log, () => plugged)
+  const cameras = new Cameras(
+    specs,
+    store,
+    media as unknown as MediaSupervisor,
+    new Bus(),
+    log,
+    () => plugged,
+    () => ({ width: 1280, height: 720, fps: 30 }),
+  )
   cameras.start()
   t.teardown(async () => {
     cameras.stop()
