@@ -10,7 +10,7 @@ const FPS = 30
 t.test('a client that stops reading harms no other', async (t) => {
   const server = await startServer(t)
   const api = await login(server)
-  const stalled = await RtspClient.play(server)
+  const stalled = await RtspClient.playWithSound(server)
   t.teardown(() => stalled.close())
   await stalled.gotKeyFrames()
   stalled.stall()
