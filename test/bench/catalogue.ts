@@ -7,7 +7,16 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { Catalogue, type ListQuery, MEDIA_TYPES, type NewRow } from '../../app/server/recording/index.ts'
+import { Bus } from '../../app/server/bus.ts'
+import {
+  Catalogue,
+  Categories,
+  type ListQuery,
+  MEDIA_TYPES,
+  type NewRow,
+  Search,
+  Tags,
+} from '../../app/server/recording/index.ts'
 import { Store } from '../../app/server/store/index.ts'
 
 const ENTRIES = Number(process.env.CATALOGUE_ENTRIES ?? 1_000_000)
@@ -130,11 +139,34 @@ function lists(catalogue: Catalogue) {
   )
 }
 
+/** A search looks at many entries: how long it takes, and the longest that everybody else waited. CPU time, as with the lists. */
+async function searched(store: Store, catalogue: Catalogue, folder: string) {
+  const [bus, log] = [new Bus(), pino({ level: 'silent' })]
+  const categories = new Categories(store, join(folder, 'categories.json'), bus, log)
+  categories.start()
+  const search = new Search(catalogue, new Tags(store, catalogue, categories, bus))
+  let [longest, running] = [0, true]
+  let before = process.cpuUsage()
+  const watch = () => {
+    const { user, system } = process.cpuUsage(before)
+    longest = Math.max(longest, (user + system) / 1000)
+    before = process.cpuUsage()
+    if (running) setImmediate(watch)
+  }
+  await search.find({ limit: 100, offset: 0, text: 'warm-up' })
+  setImmediate(watch)
+  const began = performance.now()
+  const { total, exact } = await search.find({ limit: 100, offset: 0, text: '_99' })
+  running = false
+  return { ms: round(performance.now() - began), longest_turn_cpu_ms: round(longest), found: total, exact }
+}
+
 async function measure(folder: string): Promise<void> {
   const { store, catalogue, ms } = await open(folder)
   const started = memory()
   const list = lists(catalogue)
   const read = memory()
+  const search = await searched(store, catalogue, folder)
   const oldest = times(20, () => catalogue.oldestUntagged().next())
   const insert = times(ROUNDS, (n) => catalogue.create(row(ENTRIES + n)))
   const update = times(ROUNDS, (n) => catalogue.update(((n * 3331) % ENTRIES) + 1, { tag_markers: n % 3, state: 'ready' }))
@@ -150,6 +182,7 @@ async function measure(folder: string): Promise<void> {
     entries: ENTRIES,
     ...measured,
     list,
+    search,
     oldest_untagged: oldest,
     insert,
     update,

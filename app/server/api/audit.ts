@@ -44,9 +44,9 @@ export function auditRoutes(audit: AuditLog, jobs: Jobs): Route[] {
         limit: Type.Integer(),
         offset: Type.Integer(),
       }),
-      handler: ({ query }) => {
+      handler: async ({ query, signal }) => {
         const page = { limit: query.limit ?? 100, offset: query.offset ?? 0 }
-        return { ...audit.list({ ...query, ...page }), ...page }
+        return { ...(await audit.list({ ...query, ...page }, signal)), ...page }
       },
     }),
     route({

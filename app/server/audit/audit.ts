@@ -16,6 +16,7 @@ const MAX_PENDING = 10_000
 const MAX_TEXT = 64
 /** The oldest go; the chain of the rest still holds. */
 const MAX_ENTRIES = 200_000
+const READ_BATCH = 500
 /** What a camera sees and does by itself is no deed of anybody. */
 const UNREMARKABLE = new Set(['camera.connected', 'camera.no_signal', 'camera.starting', 'motion', 'job.progress'])
 
@@ -57,15 +58,22 @@ export class AuditLog implements Component {
     this.table = undefined
   }
 
-  /** Newest first. */
-  list({ limit, offset, ...filter }: AuditQuery): { entries: AuditEntry[]; total: number } {
+  /** Newest first. With a filter all entries are looked at, in turns with everything else. */
+  async list({ limit, offset, ...filter }: AuditQuery, signal?: AbortSignal): Promise<{ entries: AuditEntry[]; total: number }> {
     this.commit()
     if (Object.keys(filter).length === 0 && this.table) {
       const page = [...this.table.range({ reverse: true, limit, offset })]
       return { entries: page.map(({ value }) => value), total: this.table.count() }
     }
-    const wanted = [...this.entries({ reverse: true })].filter((entry) => matches(entry, filter))
-    return { entries: wanted.slice(offset, offset + limit), total: wanted.length }
+    const entries: AuditEntry[] = []
+    let total = 0
+    for await (const entry of inTurns(this.entries({ reverse: true }))) {
+      if (signal?.aborted) break
+      if (!matches(entry, filter)) continue
+      if (total >= offset && entries.length < limit) entries.push(entry)
+      total += 1
+    }
+    return { entries, total }
   }
 
   /** Checks the whole chain, in turns with everything else. */
@@ -86,9 +94,14 @@ export class AuditLog implements Component {
     return { entries, broken_at: check.brokenAt }
   }
 
-  /** Oldest first, for exports. */
-  *entries(options: { reverse?: boolean }): Generator<AuditEntry> {
-    for (const { value } of this.table?.range(options) ?? []) yield value
+  /** Oldest first, for exports. Read in batches: whoever goes through them may take his time. */
+  *entries({ reverse = false }: { reverse?: boolean }): Generator<AuditEntry> {
+    for (let start = reverse ? Number.MAX_SAFE_INTEGER : 0; ; ) {
+      const batch = [...(this.table?.range({ start, reverse, limit: READ_BATCH }) ?? [])]
+      for (const { value } of batch) yield value
+      if (batch.length < READ_BATCH) return
+      start = (batch.at(-1)?.key ?? 0) + (reverse ? -1 : 1)
+    }
   }
 
   private note(event: ServerEvent): void {
