@@ -91,7 +91,7 @@ export function planRecording(
   const format = chooseFormat(
     kind,
     { ...request, format: request.format ?? extension ?? usual.format ?? 'mp4' },
-    { available: false, usual: defaults.video.audio ?? true },
+    { available: camera.audio !== null, usual: defaults.video.audio ?? true },
   )
   const stem = request.filename === undefined ? `recording_${timeStem(now)}` : sanitiseStem(request.filename)
   if (stem === null) throw new ApiError('INVALID_REQUEST', 'The filename has no usable character', 'body.filename')

@@ -56,16 +56,19 @@ export class Starting {
   }
 
   private request({ row, plan, hostPath }: Active): RecorderStart {
+    const { partMaxBytes, partMaxMs } = this.options.limits()
     return {
       id: row.id,
       camera: plan.camera,
       path: hostPath,
       stream: STREAM,
-      ...(plan.container === 'mp4' ? {} : { container: plan.container }),
-      ...(plan.video === 'h264' ? {} : { video: plan.video }),
-      ...(plan.audio === null ? {} : { audio: plan.audio }),
+      container: plan.container,
+      video: plan.video,
+      audio: plan.audio,
       ...(plan.encode ? { encode: plan.encode } : {}),
       duration_ms: plan.durationMs,
+      part_max_bytes: partMaxBytes,
+      part_max_ms: partMaxMs,
       ...(plan.preRollMs > 0 ? { pre_roll_ms: plan.preRollMs } : {}),
       ...(plan.timelapse ? { timelapse: plan.timelapse } : {}),
       ...(plan.slowMotion ? { slow_motion: plan.slowMotion } : {}),

@@ -113,7 +113,8 @@ t.test('variant B: numbers, milliseconds, the path; a duration ends by itself', 
     ({ body }) => Number(body.total) === 2,
     'the entry',
   )
-  t.equal(body.recordings?.[0]?.durationMs, 1000)
+  const duration = Number(body.recordings?.[0]?.durationMs)
+  t.ok(duration >= 1000 && duration < 1030, `${duration} ms: the sound may be longer by one unit`)
 })
 
 t.test('what cannot be recorded is refused and leaves nothing', async (t) => {
@@ -123,7 +124,6 @@ t.test('what cannot be recorded is refused and leaves nothing', async (t) => {
     [{ mode: 'timelapse', includeAudio: true }, 422, 'UNSUPPORTED_SETTING'],
     [{ format: 'avi', video_codec: 'h265' }, 422, 'INVALID_FORMAT'],
     [{ format: 'mkv' }, 400, 'INVALID_REQUEST'],
-    [{ includeAudio: true }, 422, 'UNSUPPORTED_SETTING'],
     [{ resolution: '3840x2160' }, 422, 'INVALID_RESOLUTION'],
     [{ duration: -1 }, 400, 'INVALID_REQUEST'],
     [{ duration: 31_000_000 }, 400, 'INVALID_REQUEST'],

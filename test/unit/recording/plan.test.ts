@@ -117,6 +117,17 @@ t.test('what the user has set holds for what a request leaves open', async (t) =
   t.match(planRecording({ mode: 'video' }, camera, now, large), { mode: spec.mode }, 'as far as the camera delivers it')
 })
 
+t.test('sound comes where there is a source, unless it is not wanted', async (t) => {
+  const loud = { ...camera, audio: { source: 'test', device: null } } as const
+  t.equal(planRecording({}, loud, now).audio, 'aac')
+  t.equal(planRecording({ format: 'avi' }, loud, now).audio, 'pcm')
+  t.equal(planRecording({ audio_codec: 'mp3' }, loud, now).audio, 'mp3')
+  t.equal(planRecording({ includeAudio: false }, loud, now).audio, null)
+  t.equal(planRecording({}, loud, now, { ...UNTOUCHED, video: { audio: false } }).audio, null)
+  t.equal(planRecording({ mode: 'slowmotion' }, loud, now).audio, null)
+  t.equal(planRecording({}, camera, now).audio, null)
+})
+
 t.test('the name of a part is no name of a recording', async (t) => {
   t.equal(planRecording({ filename: 'walk.part2.mp4' }, camera, now).stem, 'walk_part2')
 })
