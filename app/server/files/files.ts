@@ -1,10 +1,9 @@
 /** Files on the device's storage, as users see them: upload, listing, download, delete. Nothing outside the storage's folder is touched or named. */
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
-import { ApiError, Conflict, InvalidRequest, PermissionDenied } from '../errors.ts'
+import { ApiError, Conflict, errorText, InvalidRequest, PermissionDenied } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { type Listing, type ListQuery, listFolder, mimeType } from './listing.ts'
 import { checkName, devicePath, isReserved, MAX_DEPTH, parsePath, UPLOAD_FOLDER } from './paths.ts'
@@ -64,26 +63,13 @@ export class Files implements Component {
     this.space = new Space(storage, this.tree, () => limits().quotaBytes)
   }
 
-  /** What a crash has left of uploads goes. */
+  /** What a crash has left of uploads goes. A storage that cannot be written to is no reason not to start. */
   async start(): Promise<void> {
-    const path = join(this.tree.root, UPLOAD_FOLDER)
-    let folder: FileHandle
     try {
-      folder = await open(path, FOLDER)
+      await this.sweep()
     } catch (error) {
-      if (!isAbsent(error)) throw error
-      // Absent, or something else of that name.
-      await rm(path, { force: true })
-      await mkdir(path, { mode: 0o700 })
-      return
+      this.log.error({ error: errorText(error) }, 'unfinished uploads cannot be removed')
     }
-    let left = 0
-    try {
-      await empty(folder, [], { before: () => {}, after: () => left++ })
-    } finally {
-      await folder.close()
-    }
-    if (left > 0) this.log.warn({ files: left }, 'unfinished uploads removed')
   }
 
   async stop(): Promise<void> {
@@ -119,7 +105,7 @@ export class Files implements Component {
     const share = await this.space.admit(expected)
     let folder: FileHandle | undefined
     try {
-      folder = await this.tree.inFolder([], (root) => open(at(root, UPLOAD_FOLDER), FOLDER))
+      folder = await this.openUploads()
       const upload = new Upload(folder, this.space, share)
       await upload.open()
       return upload
@@ -171,12 +157,39 @@ export class Files implements Component {
           else if (found.stats.isFile()) await this.removeFile(viewer, folder, own)
           else throw missing()
           await syncNames(folder)
+          this.space.outdate()
           this.bus.publish('file', 'deleted', { path: devicePath(own), recursive: found.stats.isDirectory() })
         } finally {
           await found.handle.close()
         }
       }),
     )
+  }
+
+  private async sweep(): Promise<void> {
+    let left = 0
+    const folder = await this.openUploads()
+    try {
+      await empty(folder, [], { before: () => {}, after: () => left++ })
+    } finally {
+      await folder.close()
+    }
+    if (left > 0) this.log.warn({ files: left }, 'unfinished uploads removed')
+  }
+
+  /** Made where it is missing; whatever else has that name goes. */
+  private openUploads(): Promise<FileHandle> {
+    return this.tree.inFolder([], async (root) => {
+      const path = at(root, UPLOAD_FOLDER)
+      try {
+        return await open(path, FOLDER)
+      } catch (error) {
+        if (!isAbsent(error)) throw error
+        await rm(path, { force: true })
+        await full(mkdir(path, { mode: 0o700 })).catch(existing)
+        return await open(path, FOLDER)
+      }
+    })
   }
 
   private async openFile(viewer: Viewer, parts: readonly string[], name: string, field: string): Promise<FileHandle> {
@@ -200,6 +213,8 @@ export class Files implements Component {
     const name = parts.at(-1) ?? ''
     const path = devicePath(parts)
     this.demandFinished(path)
+    // The next part of a running recording will need its name.
+    this.demandFinished(path.replace(/\.part\d+(?=\.[^./]+$)/, ''))
     if (this.recordings.ownerOf(path)) throw new Conflict('This is the file of a recording', path)
     const existing = await peek(folder, name)
     await existing?.handle.close()

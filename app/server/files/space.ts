@@ -21,7 +21,7 @@ export interface Share {
 
 export class Space {
   private readonly shares = new Set<Share>()
-  private used: { bytes: number; readonly at: number } | undefined
+  private used: { bytes: number; at: number } | undefined
   private measuring: Promise<void> | undefined
 
   constructor(
@@ -54,6 +54,11 @@ export class Space {
   release(share: Share, kept: boolean): void {
     if (!this.shares.delete(share)) return
     if (kept && this.used) this.used.bytes += share.written
+  }
+
+  /** Files have gone: the sum is not good any more. */
+  outdate(): void {
+    if (this.used) this.used.at = Number.NEGATIVE_INFINITY
   }
 
   private checkDisk(needed: number): void {

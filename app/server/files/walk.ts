@@ -58,7 +58,9 @@ async function* walkBelow(folder: FileHandle, parts: readonly string[], options:
 
 async function namesIn(folder: FileHandle, parts: readonly string[], { skip, signal }: WalkOptions): Promise<string[]> {
   const names: string[] = []
-  for await (const entry of await opendir(at(folder), { bufferSize: 512 })) {
+  const directory = await opendir(at(folder), { bufferSize: 512 }).catch(unlessAbsent)
+  if (directory === null) return names
+  for await (const entry of directory) {
     if (signal?.aborted) break
     if (entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket() || entry.isBlockDevice() || entry.isCharacterDevice())
       continue
@@ -67,6 +69,12 @@ async function namesIn(folder: FileHandle, parts: readonly string[], { skip, sig
     names.push(entry.name)
   }
   return names
+}
+
+/** A folder that may not be read counts as empty. */
+function unlessAbsent(error: unknown): null {
+  if (isAbsent(error)) return null
+  throw error
 }
 
 /** Null for what is gone again, or is neither folder nor file after all. */

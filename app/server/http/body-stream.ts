@@ -3,6 +3,7 @@
  * next one is asked for; then its buffer is filled again.
  */
 import type { HttpResponse } from 'uWebSockets.js'
+import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
 import type { BodyGate } from './body.ts'
 
@@ -12,11 +13,13 @@ const BUFFER = 512 * 1024
 const ENOUGH = BUFFER
 /** Buffers kept for the next upload. */
 const SPARE = 4
-/** uWS cuts clients that are slower than some 16 KiB/s after ten seconds; a pause starts its clock again. */
+/** uWS cuts clients that are slower than some 16 KiB/s after ten seconds, and those that we let pause; only `resume` starts its clock again. */
 const NUDGE_MS = 4000
 /** What a client has to bring in each span, however slowly: else it would hold its place for ever. */
 const SPAN_MS = 60_000
 const SPAN_BYTES = 64 * 1024
+/** So long what is still coming is swallowed before a refusal is answered. */
+const LINGER_MS = 1000
 const spare: Buffer[] = []
 
 interface Filled {
@@ -37,6 +40,7 @@ export class BodyStream {
   #failure: ApiError | null = null
   #wake: (() => void) | null = null
   #over = false
+  #discarding = false
   #lastAt: number
   #nudgedAt: number
   #span: { readonly at: number; readonly received: number }
@@ -93,6 +97,20 @@ export class BodyStream {
     }
   }
 
+  /**
+   * Swallows what is still on its way, for a moment: a client that is sending when its connection is closed may be told of that alone, and
+   * never see why.
+   */
+  async discard(): Promise<void> {
+    this.#discarding = true
+    this.#giveBack()
+    for (const { buffer } of this.#waiting.splice(0)) keep(buffer)
+    this.#queued = 0
+    this.#resume()
+    const deadline = performance.now() + LINGER_MS
+    while (!this.#complete && !this.#over && this.#failure === null && performance.now() < deadline) await delay(20)
+  }
+
   /** The request is over, whatever has come. */
   cancel(): void {
     if (this.#over) return
@@ -113,7 +131,7 @@ export class BodyStream {
       if (this.#paused) this.#resume()
       this.whole()
     }
-    if (this.#over || this.#failure !== null) return
+    if (this.#over || this.#discarding || this.#failure !== null) return
     this.#store(new Uint8Array(chunk))
     if (!isLast) this.#throttle()
     this.#tell()
@@ -137,10 +155,7 @@ export class BodyStream {
 
   #throttle(): void {
     if (this.#queued >= ENOUGH) this.#pause()
-    else if (!this.#paused && this.#lastAt - this.#nudgedAt >= NUDGE_MS) {
-      this.#pause()
-      this.#resume()
-    }
+    else if (!this.#paused && this.#lastAt - this.#nudgedAt >= NUDGE_MS) this.#nudge(this.#lastAt)
   }
 
   #pause(): void {
@@ -156,10 +171,21 @@ export class BodyStream {
     this.#res.resume()
   }
 
+  /** Starts uWS's clock again; whether we read stays as it is. */
+  #nudge(now: number): void {
+    this.#nudgedAt = now
+    if (!this.#paused) this.#res.pause()
+    this.#res.resume()
+    if (this.#paused) this.#res.pause()
+  }
+
   #watch(): void {
     const now = performance.now()
-    // While we hold the client back, its silence is ours.
-    if (this.#paused) this.#lastAt = now
+    // While we hold the client back, its silence is ours; uWS does not see it like that.
+    if (this.#paused) {
+      this.#lastAt = now
+      if (now - this.#nudgedAt >= NUDGE_MS) this.#nudge(now)
+    }
     if (this.#complete || this.#failure !== null) return
     let slow = now - this.#lastAt >= this.#stallMs
     if (now - this.#span.at >= SPAN_MS) {

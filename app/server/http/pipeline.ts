@@ -265,7 +265,11 @@ export class Pipeline {
       if (bodyLength > limit + FORM_OVERHEAD) throw tooLarge(limit)
       const stream = body instanceof BodyStream ? body : null
       stream?.admit(this.#uploads)
-      return this.#call(request, caller, new FormBody(stream, contentType, limit, bodyLength > 0 ? bodyLength : null))
+      const form = new FormBody(stream, contentType, limit, bodyLength > 0 ? bodyLength : null)
+      return this.#call(request, caller, form)?.catch(async (error: unknown) => {
+        await stream?.discard()
+        throw error
+      })
     }
     if (body === null || body instanceof BodyStream) return this.#call(request, caller, undefined)
     if (!isJsonType(contentType)) throw new InvalidRequest('content-type', 'The body must be application/json')

@@ -63,6 +63,7 @@ t.test('what exists is replaced only where that is asked for, and never a folder
   t.equal(await put('folder', true), '409 CONFLICT')
   t.equal(await put('rec.mp4', true), '409 CONFLICT')
   t.equal(await put('live.mp4', true), '409 RECORDING_IN_PROGRESS')
+  t.equal(await put('live.part2.mp4', false), '409 RECORDING_IN_PROGRESS', 'its next part needs the name')
   t.equal(await put('link', true), '409 CONFLICT', 'a link is not written through')
   t.equal(await put('x', true, 'link'), '409 CONFLICT')
   t.equal(await put('x', true, 'plain/sub'), '409 CONFLICT', 'a file is no folder')
