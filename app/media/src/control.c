@@ -20,6 +20,7 @@ CamService *cam_service_new(void)
     service->stops = g_hash_table_new(NULL, NULL);
     service->snapshots = cam_snapshots_new();
     service->rtsp = cam_rtsp_new();
+    service->files = cam_file_work_new();
     service->selected = -1;
     return service;
 }
@@ -45,6 +46,7 @@ static void wait_for_sources(void)
 void cam_service_free(CamService *service)
 {
     cam_rtsp_free(service->rtsp);
+    cam_file_work_free(service->files);
     g_hash_table_foreach_remove(service->cameras, close_camera, NULL);
     wait_for_sources();
     cam_snapshots_free(service->snapshots);
@@ -394,6 +396,9 @@ static const struct {
     {"rtsp.set_lockout", cam_method_rtsp_set_lockout},
     {"rtsp.set_certificate", cam_method_rtsp_set_certificate},
     {"rtsp.kick", cam_method_rtsp_kick},
+    {"media.export", cam_method_media_export},
+    {"media.cancel", cam_method_media_cancel},
+    {"media.thumbnail", cam_method_media_thumbnail},
     {"stats.get", cam_method_stats_get},
 };
 

@@ -7,6 +7,8 @@
 #include "rtsp.h"
 #include "snapshot.h"
 
+typedef struct _CamFileWork CamFileWork;
+
 struct _CamService {
     GstClockTime started_at;
     GHashTable *cameras;   /* id → CamCamera, owned */
@@ -14,6 +16,7 @@ struct _CamService {
     GHashTable *stops;     /* id → GPtrArray of CamRpcCall that wait for the end */
     CamSnapshots *snapshots;
     CamRtsp *rtsp;
+    CamFileWork *files;
     int selected; /* -1: none */
     gboolean shutting_down;
 };
@@ -40,6 +43,13 @@ void cam_method_recorder_pause(CamService *service, CamRpcCall *call, JsonObject
 void cam_method_recorder_resume(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_start(CamService *service, CamRpcCall *call, JsonObject *params);
 void cam_method_recorder_stop(CamService *service, CamRpcCall *call, JsonObject *params);
+
+/* control_files.c */
+CamFileWork *cam_file_work_new(void);
+void cam_file_work_free(CamFileWork *work);
+void cam_method_media_export(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_media_cancel(CamService *service, CamRpcCall *call, JsonObject *params);
+void cam_method_media_thumbnail(CamService *service, CamRpcCall *call, JsonObject *params);
 
 /* control_rtsp.c */
 void cam_method_rtsp_start(CamService *service, CamRpcCall *call, JsonObject *params);

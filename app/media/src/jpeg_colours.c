@@ -1,4 +1,7 @@
 #include "jpeg_colours.h"
+#include "log.h"
+
+#include <turbojpeg.h>
 
 #include <math.h>
 
@@ -144,4 +147,26 @@ CamJpegPlanes cam_jpeg_planes(const GstVideoFrame *frame)
         convert_luma(line_of(frame, 0, y), line_in(&planes, 0, y), shift, width, &matrix);
     }
     return planes;
+}
+
+GBytes *cam_jpeg_encode(const GstVideoFrame *video, int quality)
+{
+    CamJpegPlanes planes = cam_jpeg_planes(video);
+    tjhandle compressor = tjInitCompress();
+    unsigned char *jpeg = NULL;
+    unsigned long size = 0;
+    GBytes *bytes = NULL;
+    /* The fast transform is not exact enough for the highest qualities. */
+    int flags = quality < 95 ? TJFLAG_FASTDCT : TJFLAG_ACCURATEDCT;
+
+    if (tjCompressFromYUVPlanes(compressor, (const unsigned char **)planes.plane,
+                                GST_VIDEO_FRAME_WIDTH(video), planes.stride,
+                                GST_VIDEO_FRAME_HEIGHT(video), TJSAMP_420, &jpeg, &size, quality,
+                                flags) == 0)
+        bytes = g_bytes_new(jpeg, size);
+    else
+        cam_log(CAM_LOG_ERROR, "jpeg", "%s", tjGetErrorStr2(compressor));
+    tjFree(jpeg);
+    tjDestroy(compressor);
+    return bytes;
 }

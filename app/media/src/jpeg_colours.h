@@ -11,3 +11,6 @@ typedef struct {
 /* FRAME, mapped I420, in the colours of JPEG. The planes belong to the calling thread and hold
  * until its next call. */
 CamJpegPlanes cam_jpeg_planes(const GstVideoFrame *frame);
+
+/* FRAME, mapped I420, as JPEG; NULL when it cannot be. */
+GBytes *cam_jpeg_encode(const GstVideoFrame *frame, int quality);

@@ -83,28 +83,6 @@ static void still_free(Still *still)
     g_free(still);
 }
 
-static GBytes *compress(const GstVideoFrame *video, int quality)
-{
-    CamJpegPlanes planes = cam_jpeg_planes(video);
-    tjhandle compressor = tjInitCompress();
-    unsigned char *jpeg = NULL;
-    unsigned long size = 0;
-    GBytes *bytes = NULL;
-    /* The fast transform is not exact enough for the highest qualities. */
-    int flags = quality < 95 ? TJFLAG_FASTDCT : TJFLAG_ACCURATEDCT;
-
-    if (tjCompressFromYUVPlanes(compressor, (const unsigned char **)planes.plane,
-                                GST_VIDEO_FRAME_WIDTH(video), planes.stride,
-                                GST_VIDEO_FRAME_HEIGHT(video), TJSAMP_420, &jpeg, &size, quality,
-                                flags) == 0)
-        bytes = g_bytes_new(jpeg, size);
-    else
-        cam_log(CAM_LOG_ERROR, "snapshot", "%s", tjGetErrorStr2(compressor));
-    tjFree(jpeg);
-    tjDestroy(compressor);
-    return bytes;
-}
-
 static GBytes *encode(CamFrame *frame, int quality)
 {
     GstVideoFrame video;
@@ -112,7 +90,7 @@ static GBytes *encode(CamFrame *frame, int quality)
 
     if (!gst_video_frame_map(&video, &frame->info, frame->buffer, GST_MAP_READ))
         return NULL;
-    bytes = compress(&video, quality);
+    bytes = cam_jpeg_encode(&video, quality);
     gst_video_frame_unmap(&video);
     return bytes;
 }

@@ -132,7 +132,7 @@ void cam_cursor_free(CamCursor *self)
 
 static gboolean fits(CamTimeline *timeline, CamTrackKind kind, const CamTrack *track)
 {
-    if (track->codec != timeline->codec[kind])
+    if (track->codec == CAM_CODEC_NONE || track->codec != timeline->codec[kind])
         return FALSE;
     return kind == CAM_TRACK_VIDEO
                ? track->width == timeline->width && track->height == timeline->height
