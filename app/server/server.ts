@@ -19,6 +19,7 @@ import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemRea
 import {
   Catalogue,
   Categories,
+  Exports,
   limitsOf,
   Places,
   Playback,
@@ -27,6 +28,7 @@ import {
   Retention,
   Search,
   Tags,
+  Thumbnails,
   TimeCorrection,
 } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
@@ -164,6 +166,7 @@ export class CameraServer {
       }),
     )
     await this.begin(retention)
+    const exports = await this.begin(new Exports(media, storage, childLogger(log, 'export')))
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
@@ -183,6 +186,8 @@ export class CameraServer {
       system: new SystemReader(),
       snapshots,
       search: new Search(catalogue, tags),
+      thumbnails: new Thumbnails(media, storage),
+      exports,
       tags,
       files,
     })

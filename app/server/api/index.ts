@@ -5,7 +5,7 @@ import type { Configuration } from '../config/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
-import type { Search, Tags } from '../recording/index.ts'
+import type { Exports, Search, Tags, Thumbnails } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
@@ -17,6 +17,7 @@ import { configRoutes } from './config.ts'
 import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
+import { recordingMediaRoutes } from './recording-media.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { settingsRoutes } from './settings.ts'
 import { shareRoutes } from './shares.ts'
@@ -34,6 +35,8 @@ export interface ApiParts extends SystemParts {
   readonly jobs: Jobs
   readonly files: Files
   readonly search: Search
+  readonly thumbnails: Thumbnails
+  readonly exports: Exports
   readonly tags: Tags
   readonly configuration: Configuration
   readonly state: State
@@ -54,6 +57,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder, parts.search),
+    ...recordingMediaRoutes(recorder, parts.thumbnails, parts.exports, parts.jobs),
     ...tagRoutes(recorder, cameras, parts.tags),
     ...tagCategoryRoutes(parts.tags),
     ...filesRoutes(parts.files),

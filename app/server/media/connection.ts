@@ -6,8 +6,8 @@ const HEADER_BYTES = 8
 const MAX_JSON = 262_144
 const MAX_BINARY = 33_554_432
 const REQUEST_TIMEOUT_MS = 10_000
-/** Finalising waits for the disk, and a worn SD card takes its time. */
-const STOP_TIMEOUT_MS = 60_000
+/** Finalising waits for the disk, and a worn SD card takes its time; an export copies what was recorded in hours. */
+const LONGER_MS: Partial<Record<keyof Methods, number>> = { 'recorder.stop': 60_000, 'media.export': 3_600_000 }
 /** Below the helper's own bound, so that a ping always has room. */
 const MAX_IN_FLIGHT = 48
 
@@ -75,7 +75,7 @@ export class Connection {
   }
 
   async call<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<Methods[M]['result']> {
-    return (await this.callBinary(method, params, method === 'recorder.stop' ? STOP_TIMEOUT_MS : REQUEST_TIMEOUT_MS)).result
+    return (await this.callBinary(method, params, LONGER_MS[method] ?? REQUEST_TIMEOUT_MS)).result
   }
 
   /** As `call`, with the bytes that came beside the answer. */

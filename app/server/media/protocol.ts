@@ -223,6 +223,15 @@ export interface Methods {
   'rtsp.set_users': { params: { users: readonly RtspCredentials[] }; result: Record<string, never> }
   'rtsp.set_lockout': { params: { users: readonly string[]; addresses: readonly string[] }; result: Record<string, never> }
   'rtsp.kick': { params: { user?: string; client?: number }; result: { closed: number } }
+  'media.export': {
+    params: { id: number; parts: readonly { path: string; start_ms: number; end_ms: number | null }[]; path: string }
+    result: { duration_ms: number; size_bytes: number }
+  }
+  'media.cancel': { params: { id: number }; result: Record<string, never> }
+  'media.thumbnail': {
+    params: { path: string; position_ms: number; width: number; quality: number }
+    result: { width: number; height: number; position_ms: number }
+  }
   'stats.get': { params: Record<string, never>; result: HelperStats }
 }
 
@@ -258,6 +267,7 @@ export interface Notifications {
   'camera.state': CameraState
   'recorder.part': RecorderPart
   'recorder.ended': RecorderEnded
+  'media.progress': { readonly id: number; readonly fraction: number }
   'rtsp.auth_failed': { readonly user: string | null; readonly address: string }
   'rtsp.client': {
     readonly event: 'play' | 'closed' | 'refused'

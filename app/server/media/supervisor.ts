@@ -121,6 +121,13 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     return this.connection.callBinary('snapshot.take', { camera, quality })
   }
 
+  async thumbnail(
+    params: Methods['media.thumbnail']['params'],
+  ): Promise<{ result: Methods['media.thumbnail']['result']; binary: Buffer }> {
+    if (!this.connection) throw new HelperDown()
+    return this.connection.callBinary('media.thumbnail', params)
+  }
+
   /** Answers the helper's requests of that name from now on; what the handler throws as `HelperError` is the answer's error. */
   handle<R extends keyof Requests>(method: R, handler: NonNullable<RequestHandlers[R]>): void {
     this.handlers[method] = handler

@@ -63,6 +63,8 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'GET /api/recordings/{id}': ['viewer', 404],
   'DELETE /api/recordings/{id}': ['operator', 400],
   'GET /api/recordings/{id}/info': ['viewer', 404],
+  'GET /api/recordings/{id}/thumbnail': ['viewer', 404],
+  'POST /api/recordings/{id}/export': ['operator', 400],
   'GET /api/recordings/{id}/tags': ['viewer', 404],
   'PUT /api/recordings/{id}/tags/{tag_id}': ['operator', 400],
   'DELETE /api/recordings/{id}/tags/{tag_id}': ['operator', 400],

@@ -27,6 +27,8 @@ DELETE /files/{filepath}
 GET /api/recordings
 GET /api/recordings/{id}
 GET /api/recordings/{id}/info
+GET /api/recordings/{id}/thumbnail
+POST /api/recordings/{id}/export
 GET /api/recordings/{id}/tags
 PUT /api/recordings/{id}/tags/{tag_id}
 DELETE /api/recordings/{id}/tags/{tag_id}
