@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { apiRoutes } from './api/index.ts'
 import { AuditLog } from './audit/index.ts'
 import { Auth, RTSP_REALM, RtspAccess } from './auth/index.ts'
+import { Backups } from './backup/index.ts'
 import { Bus } from './bus.ts'
-import { Cameras } from './cameras/index.ts'
+import { Cameras, CameraTransfer } from './cameras/index.ts'
 import type { Options } from './cli.ts'
 import type { Component } from './component.ts'
 import { Configuration } from './config/index.ts'
@@ -19,6 +20,7 @@ import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemRea
 import {
   Catalogue,
   Categories,
+  CategoryTransfer,
   Exports,
   limitsOf,
   Places,
@@ -32,7 +34,7 @@ import {
   TimeCorrection,
 } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
-import { recordingDefaults, State, StateSocket } from './state/index.ts'
+import { recordingDefaults, SettingsTransfer, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
@@ -170,6 +172,13 @@ export class CameraServer {
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
+    const settings = [
+      new SettingsTransfer(store, places, bus),
+      new CameraTransfer(cameras),
+      new CategoryTransfer(categories),
+      auth.transfer,
+    ]
+    const backups = await this.begin(new Backups(data('backups'), configuration, settings, bus, childLogger(log, 'backup')))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const routes = apiRoutes({
@@ -177,6 +186,7 @@ export class CameraServer {
       jobs,
       certificates,
       configuration,
+      backups,
       state,
       auth,
       cameras,

@@ -1,6 +1,7 @@
 /** The route table. One file a resource; what they need comes in here. */
 import type { AuditLog } from '../audit/index.ts'
 import type { Auth } from '../auth/index.ts'
+import type { Backups } from '../backup/index.ts'
 import type { Configuration } from '../config/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
@@ -11,6 +12,7 @@ import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
+import { backupRoutes } from './backup.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
 import { configRoutes } from './config.ts'
@@ -40,6 +42,7 @@ export interface ApiParts extends SystemParts {
   readonly tags: Tags
   readonly configuration: Configuration
   readonly state: State
+  readonly backups: Backups
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -54,6 +57,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...certificateRoutes(parts.certificates),
     ...configRoutes(parts.configuration),
     ...settingsRoutes(parts.state),
+    ...backupRoutes(parts.backups, cameras),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
     ...recordingsRoutes(recorder, parts.search),

@@ -8,8 +8,8 @@ import { checkPasswordRules, type PasswordHasher } from './passwords.ts'
 import type { Sessions } from './sessions.ts'
 import type { Protocol, UserFields, UserRecord, Users } from './users.ts'
 
-const MAX_USERS = 1000
-const USERNAME = /^[A-Za-z0-9._-]{1,64}$/
+export const MAX_USERS = 1000
+export const USERNAME = /^[A-Za-z0-9._-]{1,64}$/
 /** RTSP names of share links. */
 export const SHARE_PREFIX = 'share-'
 
@@ -140,6 +140,15 @@ export class Accounts {
     const user = this.parts.users.get(username)
     if (!user) throw new NotFound(`user ${username}`)
     return user
+  }
+
+  /** The record was replaced by that of a backup. */
+  replaced(by: Requester, before: UserRecord | undefined, after: UserRecord): void {
+    const { username } = after
+    if (before && endsConnections(before, after)) {
+      this.endAll(username, by.username === username && !rightsChanged(before, after) ? by.sessionId : undefined)
+    }
+    this.publish(before ? 'user_changed' : 'user_created', by, username, { restored: true })
   }
 
   /** Tells everybody who holds a connection of this account to close it. */

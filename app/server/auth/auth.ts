@@ -16,6 +16,7 @@ import { checkPasswordRules, PasswordHasher } from './passwords.ts'
 import { type SessionRecord, Sessions } from './sessions.ts'
 import { Shares } from './shares.ts'
 import { TwoFactor } from './totp.ts'
+import { AccountTransfer } from './transfer.ts'
 import { type RtspUser, type UserRecord, Users } from './users.ts'
 
 export const FACTORY_USERNAME = 'admin'
@@ -56,6 +57,7 @@ interface Opened {
   readonly accounts: Accounts
   readonly twoFactor: TwoFactor
   readonly shares: Shares
+  readonly transfer: AccountTransfer
   readonly nonces: Nonces
 }
 
@@ -85,7 +87,8 @@ export class Auth implements Component {
     const accounts = new Accounts({ users, sessions, gate, hasher, lockout, bus })
     const twoFactor = new TwoFactor(users, gate, sealKey, bus, now)
     const shares = new Shares(store, users, sealKey, bus, now)
-    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, shares, nonces: new Nonces(now) }
+    const transfer = new AccountTransfer(users, accounts, sealKey, bus)
+    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, shares, transfer, nonces: new Nonces(now) }
     bus.on('user-changed', this.onUserChanged)
     if (users.size > 0) return
     const password = adminPassword ?? FACTORY_PASSWORD
@@ -116,6 +119,10 @@ export class Auth implements Component {
 
   get shares(): Shares {
     return this.parts.shares
+  }
+
+  get transfer(): AccountTransfer {
+    return this.parts.transfer
   }
 
   get twoFactor(): TwoFactor {

@@ -125,7 +125,7 @@ function codes(label: string, secret: string): TOTP {
   })
 }
 
-function sealContext(username: string): string {
+export function sealContext(username: string): string {
   return `totp:${username}`
 }
 

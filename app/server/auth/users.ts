@@ -71,7 +71,7 @@ export class Users {
     private readonly sealKey: Buffer,
   ) {
     this.table = store.table('users')
-    for (const { value } of this.table.range()) this.records.set(value.username, value)
+    this.reload()
   }
 
   get(username: string): UserRecord | undefined {
@@ -151,6 +151,16 @@ export class Users {
       if (md5 === null) return []
       return [{ name: user.username, ha1_md5: md5, ha1_sha256: this.ha1(user, 'SHA-256'), cameras: user.cameras }]
     })
+  }
+
+  /** Into the table alone: `reload` follows when the transaction around it is stored. */
+  stage(records: readonly UserRecord[]): void {
+    for (const record of records) this.table.put(record.username, record)
+  }
+
+  reload(): void {
+    this.records.clear()
+    for (const { value } of this.table.range()) this.records.set(value.username, value)
   }
 
   private put(record: UserRecord): UserRecord {

@@ -196,6 +196,44 @@ export class Cameras implements Component {
     for (const { id } of this.followers()) await this.reconfigure(id, mode, false)
   }
 
+  /** Opens every device that is in use anew. */
+  async restartAll(): Promise<void> {
+    for (const { id } of this.cameras.filter(({ settings }) => settings.enabled))
+      await ask(id, () => this.media.call('camera.restart', { id }))
+  }
+
+  /** Whether the camera's mode is its own, not the configuration's. */
+  choseMode(id: number): boolean {
+    return this.camera(id).modeChosen
+  }
+
+  /** Into the table alone: `reload` follows when the transaction around it is stored. */
+  stage(entries: readonly { id: number; spec: string; settings: CameraSettings; mode_chosen: boolean }[]): void {
+    for (const { id, ...persisted } of entries) this.table?.put(id, persisted)
+  }
+
+  /** Makes what is stored act. A helper that is not there gets it when it is back. */
+  async reload(ids: readonly number[]): Promise<void> {
+    for (const id of ids) await inTurn(this.camera(id), (camera) => this.adopt(camera))
+  }
+
+  private async adopt(camera: Camera): Promise<void> {
+    const { id, spec, settings: before } = camera
+    const stored = new Camera(id, spec, this.table?.get(id), this.defaultMode())
+    camera.modeChosen = stored.modeChosen
+    this.save(camera, stored.settings)
+    this.bus.publish('config', 'camera_changed', { camera: id, ...stored.settings })
+    try {
+      // Taken away and added: whatever has changed, the helper has it all.
+      if (before.enabled) await this.media.call('camera.remove', { id })
+      if (!camera.settings.enabled) camera.live = null
+      else await this.add(camera)
+    } catch (error) {
+      if (!(error instanceof HelperDown))
+        this.log.error({ camera: id, error: errorText(error) }, 'restored settings do not act yet')
+    }
+  }
+
   private followers(): Camera[] {
     return this.cameras.filter(({ modeChosen }) => !modeChosen)
   }

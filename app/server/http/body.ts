@@ -59,6 +59,7 @@ export class BodyCollector {
     gate: BodyGate<BodyLimits>,
     /** Whose share of the gate it takes. */
     readonly client: string,
+    readonly maxBytes = gate.limits.bytes,
   ) {
     gate.enter(client)
     this.#gate = gate
@@ -83,8 +84,8 @@ export class BodyCollector {
   #receive(chunk: ArrayBuffer, isLast: boolean): void {
     if (this.#outcome !== null) return
     this.#size += chunk.byteLength
-    if (this.#size > this.#gate.limits.bytes) {
-      this.#settle(tooLarge(this.#gate.limits.bytes))
+    if (this.#size > this.maxBytes) {
+      this.#settle(tooLarge(this.maxBytes))
       return
     }
     // uWS takes the memory back when this returns.

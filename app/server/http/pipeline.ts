@@ -142,7 +142,7 @@ export class Pipeline {
 
     if (this.limited(exchange, route.rate)) return
     this.#refuseSurplus(exchange)
-    if (!reading && route.upload === undefined) this.#refuseLongBody(exchange)
+    if (!reading && route.upload === undefined) this.#refuseLongBody(exchange, route)
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
     if (!(caller instanceof Promise)) {
@@ -161,7 +161,7 @@ export class Pipeline {
 
   #newRequest(exchange: Exchange, req: HttpRequest, match: Match, route: Route, query: ReadonlyMap<string, string>): Request {
     const reading = exchange.method === 'GET' || exchange.isHead
-    const body = reading ? null : route.upload === undefined ? this.#collect(exchange) : this.#stream(exchange)
+    const body = reading ? null : route.upload === undefined ? this.#collect(exchange, route) : this.#stream(exchange)
     return { exchange, route, params: match.params, query, body, contentType: body === null ? '' : req.getHeader('content-type') }
   }
 
@@ -235,13 +235,13 @@ export class Pipeline {
   }
 
   /** By its announced length, before a byte of it was read. */
-  #refuseLongBody({ bodyLength }: Exchange): void {
-    if (bodyLength > this.#gate.limits.bytes) throw tooLarge(this.#gate.limits.bytes)
+  #refuseLongBody({ bodyLength }: Exchange, { bodyBytes = this.#gate.limits.bytes }: Route): void {
+    if (bodyLength > bodyBytes) throw tooLarge(bodyBytes)
   }
 
-  #collect(exchange: Exchange): BodyCollector | null {
+  #collect(exchange: Exchange, { bodyBytes }: Route): BodyCollector | null {
     if (!exchange.unreadBody && exchange.bodyLength === 0) return null
-    const body = new BodyCollector(exchange.res, this.#gate, exchange.client.key)
+    const body = new BodyCollector(exchange.res, this.#gate, exchange.client.key, bodyBytes)
     exchange.onEnd(() => body.cancel())
     return body
   }

@@ -92,6 +92,8 @@ export interface Route {
   readonly body?: TSchema
   /** An absent body counts as `{}`. */
   readonly bodyOptional?: boolean
+  /** Of the body, where the usual bound is too small. */
+  readonly bodyBytes?: number
   /** Instead of `body`. */
   readonly upload?: Upload
   readonly response: TSchema | BinaryResponse

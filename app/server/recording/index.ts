@@ -1,5 +1,6 @@
 export { Catalogue, type ListQuery, type Page } from './catalogue.ts'
 export { Categories, type TagCategory, TagCategorySchema } from './categories.ts'
+export { CategoryTransfer } from './category-transfer.ts'
 export { Exports } from './export.ts'
 export * from './formats.ts'
 export type { Position, WalkFilter } from './indexes.ts'

@@ -70,12 +70,14 @@ POST /api/settings
 GET /api/settings/{name}
 POST /api/settings/{name}
 GET /api/settings/schema
+POST /api/system/backup/config
+POST /api/system/restore/config
 `
   .trim()
   .split('\n')
 
 /** For admins, reading included. */
-const ADMINISTRATION = ['/api/system/certificate', '/api/users', '/api/audit']
+const ADMINISTRATION = ['/api/system/backup', '/api/system/restore', '/api/system/certificate', '/api/users', '/api/audit']
 
 // The table is data: making it touches none of the parts that the handlers use.
 const routes = apiRoutes({} as never)

@@ -1,0 +1,21 @@
+/** What a part of the server gives into a backup of settings, and how it takes it back. */
+import type { Requester } from '../auth/index.ts'
+
+export interface Prepared {
+  /** What would be another than now, in words: `storage.retention_days`, `user eve: created`. */
+  readonly changes: readonly string[]
+  /** What the file holds and this device cannot take. */
+  readonly skipped: readonly string[]
+  /** Into the database, within the one transaction of the restore. */
+  write(): void
+  /** Makes it act, when the transaction is stored. */
+  act(): Promise<void> | void
+}
+
+export interface Part {
+  /** Key in the file. */
+  readonly name: string
+  collect(secrets: boolean): unknown
+  /** Throws `InvalidRequest` for anything that does not fit. Changes nothing. */
+  prepare(value: unknown, secrets: boolean, by: Requester): Promise<Prepared> | Prepared
+}
