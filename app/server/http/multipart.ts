@@ -80,11 +80,12 @@ export class FormBody {
       this.#failure ??= error
     }
     const malformed = (why: string) => () => fail(new InvalidRequest('body', why))
-    busboy.on('field', (name, value, nameCut, valueCut) => {
+    // A part may come without a name; what is thrown here would reach nobody and end the process.
+    busboy.on('field', (name: string | undefined = '', value, nameCut, valueCut) => {
       if (nameCut || valueCut) fail(new InvalidRequest(`body.${name.slice(0, 100)}`, 'This field is too long'))
       else this.#parsed.push({ kind: 'field', name, value })
     })
-    busboy.on('file', (name, stream, filename) => {
+    busboy.on('file', (name: string | undefined = '', stream, filename: string | undefined = '') => {
       stream.on('limit', () => fail(tooLargeFile(this.#maxFileBytes)))
       stream.on('error', malformed('The form breaks off'))
       this.#parsed.push({ kind: 'file', name, filename }, { kind: 'stream', stream })

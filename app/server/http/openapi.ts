@@ -1,5 +1,6 @@
 /** The OpenAPI 3.0 document of a route table: every path in the device-reference form, and in the envelope form under `/api/v1/`. */
 import { Type } from '@sinclair/typebox'
+import { SESSION_COOKIE } from '../caller.ts'
 import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
 import { type Json, toOpenApi } from './openapi-schema.ts'
 import type { Route } from './route.ts'
@@ -37,7 +38,7 @@ const SECURITY: Json = {
   cookie: {
     type: 'apiKey',
     in: 'cookie',
-    name: 'session',
+    name: SESSION_COOKIE,
     description: 'Set by the login; writes must come from the same origin.',
   },
   token: { type: 'apiKey', in: 'query', name: 'token' },

@@ -146,6 +146,17 @@ t.test('forms that are none are refused by the name of the field', async (t) => 
   t.match(await raw('{}', 'application/json'), { status: 400, body: { error: { details: 'content-type' } } })
   t.match(await raw(whole, 'multipart/form-data'), { status: 400, body: { error: { details: 'content-type' } } })
   t.match(await raw(whole, 'multipart/form-data; boundary=other'), { status: 400, body: { error: { details: 'body' } } })
+  const part = (head: string, content: string) => `--B\r\n${head}\r\n\r\n${content}\r\n--B--\r\n`
+  const nameless: [string, string, string][] = [
+    ['Content-Disposition: form-data; name="file"\r\nContent-Type: application/octet-stream', 'x', 'body.file'],
+    ['Content-Disposition: form-data; filename="a"', 'x', 'body.'],
+    ['Content-Disposition: form-data', 'x', 'body.'],
+    ['Content-Disposition: form-data', 'x'.repeat(9000), 'body.'],
+  ]
+  for (const [head, content, details] of nameless) {
+    const answer = await raw(part(head, content), 'multipart/form-data; boundary=B')
+    t.match(answer, { status: 400, body: { error: { details } } }, `${head}, ${content.length} bytes`)
+  }
   for (let cut = 0; cut < whole.length; cut += cut < 200 || cut > 20_100 ? 7 : 2003) {
     const { status } = await raw(whole.subarray(0, cut), FORM_TYPE)
     if (status !== 400) t.fail(`cut at ${cut}: ${status}`)
