@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import { SESSION_COOKIE } from '../../../app/server/caller.ts'
 import { openApiDocument } from '../../../app/server/http/openapi.ts'
 import { toOpenApi } from '../../../app/server/http/openapi-schema.ts'
 import { tableRoute } from './table.ts'
@@ -49,6 +50,7 @@ t.test('the document of a table', async (t) => {
     '/files/{filepath}',
     '/image',
   ])
+  t.equal(document.components.securitySchemes.cookie.name, SESSION_COOKIE)
   const create = document.paths['/api/users'].post
   t.equal(create['x-role'], 'admin')
   t.equal(create.responses['409'].description, 'CONFLICT')
