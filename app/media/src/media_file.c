@@ -192,7 +192,7 @@ static const CamUnit *unit_at(const CamTrack *track, guint i)
     return &g_array_index(track->units, CamUnit, i);
 }
 
-guint cam_track_key_before(const CamTrack *track, GstClockTime time)
+guint cam_track_unit_at(const CamTrack *track, GstClockTime time)
 {
     guint low = 0, high = track->units->len;
 
@@ -206,6 +206,13 @@ guint cam_track_key_before(const CamTrack *track, GstClockTime time)
         else
             high = middle;
     }
+    return low;
+}
+
+guint cam_track_key_before(const CamTrack *track, GstClockTime time)
+{
+    guint low = cam_track_unit_at(track, time);
+
     while (low > 0 &&
            (!unit_at(track, low)->key || cam_track_time(track, unit_at(track, low)->pts) > time))
         low--;

@@ -50,6 +50,9 @@ void cam_media_file_free(CamMediaFile *file);
  * with codec_data. NULL for CAM_CODEC_NONE. */
 GstCaps *cam_track_caps(const CamTrack *track);
 GstClockTime cam_track_time(const CamTrack *track, gint64 units);
+/* The unit that is shown at TIME: the last one at or before it; the first one when there is none.
+ */
+guint cam_track_unit_at(const CamTrack *track, GstClockTime time);
 /* The key unit at or before TIME; the first one when there is none. */
 guint cam_track_key_before(const CamTrack *track, GstClockTime time);
 /* How long unit I lasts. */

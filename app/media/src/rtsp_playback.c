@@ -14,16 +14,6 @@ typedef struct {
 
 G_DEFINE_TYPE(CamRtspPlayer, cam_rtsp_client, GST_TYPE_RTSP_CLIENT)
 
-/* Where the key frame is from which TIME can be shown; that is where playing begins. */
-static GstClockTime key_before(CamPlayback *playback, GstClockTime time)
-{
-    CamCursor *cursor = cam_cursor_new(cam_playback_timeline(playback), CAM_TRACK_VIDEO);
-    GstClockTime found = cam_cursor_seek(cursor, time);
-
-    cam_cursor_free(cursor);
-    return found;
-}
-
 /* Every PLAY with another speed seeks, also one that names no place. */
 static GstClockTime current_place(GstRTSPMedia *media)
 {
@@ -95,7 +85,7 @@ static GstRTSPStatusCode adjust_play_mode(GstRTSPClient *client, GstRTSPContext 
     }
     if (!GST_CLOCK_TIME_IS_VALID(start))
         start = current_place(ctx->media);
-    start = key_before(playback, start);
+    start = cam_playback_start_for(playback, start, *rate);
     if (!GST_CLOCK_TIME_IS_VALID(start))
         return GST_RTSP_STS_NOT_FOUND;
     g_clear_pointer(range, gst_rtsp_range_free);

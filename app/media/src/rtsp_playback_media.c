@@ -1,4 +1,5 @@
 #include "rtsp_playback_media.h"
+#include "lead_in.h"
 #include "log.h"
 #include "rtsp_recording.h"
 
@@ -7,13 +8,16 @@
 #define DATA_KEY "cam-playback"
 /* Beyond this only key frames are sent: all would be more than most links and players take. */
 #define ALL_FRAMES_RATE 4.0
+/* Places come as seconds with a fraction, and are not met to the nanosecond. */
+#define MARGIN (GST_MSECOND / 2)
 
 typedef struct {
     CamPlayback *playback;
     CamTrackKind kind;
     GstAppSrc *source; /* NULL: there is no such track */
     CamCursor *cursor;
-    gboolean begun; /* something was sent since the last seek */
+    CamLeadIn *lead_in; /* what is sent before the cursor's; or NULL */
+    gboolean begun;     /* something was sent since the last seek */
 } Track;
 
 struct _CamPlayback {
@@ -53,8 +57,10 @@ static void playback_free(gpointer data)
 {
     CamPlayback *self = data;
 
-    for (int i = 0; i < CAM_N_TRACKS; i++)
+    for (int i = 0; i < CAM_N_TRACKS; i++) {
+        g_clear_pointer(&self->tracks[i].lead_in, cam_lead_in_free);
         g_clear_pointer(&self->tracks[i].cursor, cam_cursor_free);
+    }
     cam_timeline_unref(self->timeline);
     g_mutex_clear(&self->lock);
     g_free(self);
@@ -134,6 +140,33 @@ static gboolean is_over(GstBuffer *unit, const CamPlaybackMode *mode)
     return GST_CLOCK_TIME_IS_VALID(mode->stop) && GST_BUFFER_PTS(unit) >= mode->stop;
 }
 
+static gboolean keys_only(const Track *track, gdouble rate)
+{
+    return track->kind == CAM_TRACK_VIDEO && rate > ALL_FRAMES_RATE;
+}
+
+GstClockTime cam_playback_start_for(CamPlayback *self, GstClockTime time, gdouble rate)
+{
+    CamCursor *cursor = cam_cursor_new(self->timeline, CAM_TRACK_VIDEO);
+    gboolean exact = rate <= ALL_FRAMES_RATE &&
+                     cam_lead_in_works(cam_timeline_codec(self->timeline, CAM_TRACK_VIDEO));
+    GstClockTime start =
+        exact ? cam_cursor_shown_at(cursor, time + MARGIN) : cam_cursor_seek(cursor, time + MARGIN);
+
+    cam_cursor_free(cursor);
+    return start;
+}
+
+static GstBuffer *next_unit(Track *track, gdouble rate)
+{
+    GstBuffer *unit = track->lead_in ? cam_lead_in_next(track->lead_in) : NULL;
+
+    if (unit)
+        return unit;
+    g_clear_pointer(&track->lead_in, cam_lead_in_free);
+    return cam_cursor_next(track->cursor, keys_only(track, rate));
+}
+
 static void on_need_data(GstAppSrc *source, guint length, gpointer user_data)
 {
     Track *track = user_data;
@@ -143,8 +176,7 @@ static void on_need_data(GstAppSrc *source, guint length, gpointer user_data)
     /* One unit of sound, so that all tracks have begun; then silence until the picture ends. */
     if (track->kind == CAM_TRACK_AUDIO && mode.rate != 1 && track->begun)
         return;
-    unit = cam_cursor_next(track->cursor,
-                           track->kind == CAM_TRACK_VIDEO && mode.rate > ALL_FRAMES_RATE);
+    unit = next_unit(track, mode.rate);
     /* The first one goes out even behind the stop: a track that ends before it begins would end
      * the process (an assertion in gst-rtsp-server). */
     if (!unit || (track->begun && is_over(unit, &mode))) {
@@ -162,8 +194,19 @@ static gboolean on_seek_data(GstAppSrc *source, guint64 position, gpointer user_
 {
     Track *track = user_data;
 
+    GstClockTime place;
+
     track->begun = FALSE;
-    return GST_CLOCK_TIME_IS_VALID(cam_cursor_seek(track->cursor, position));
+    g_clear_pointer(&track->lead_in, cam_lead_in_free);
+    if (track->kind == CAM_TRACK_AUDIO)
+        return GST_CLOCK_TIME_IS_VALID(cam_cursor_seek(track->cursor, position));
+    place = cam_cursor_seek(track->cursor, position + MARGIN);
+    if (GST_CLOCK_TIME_IS_VALID(place) && place + MARGIN < position) {
+        track->lead_in = cam_lead_in_new(track->cursor, track->playback->timeline, position);
+        if (!track->lead_in)
+            place = cam_cursor_seek(track->cursor, position + MARGIN);
+    }
+    return GST_CLOCK_TIME_IS_VALID(place);
 }
 
 static GstElement *add(GstElement *bin, const char *factory, const char *name)
@@ -216,7 +259,8 @@ static GstElement *make_source(CamPlayback *self, GstElement *bin, CamTrackKind 
     GstElement *source = add(bin, "appsrc", NULL);
     GstCaps *caps = cam_timeline_caps(self->timeline, kind);
 
-    *track = (Track){self, kind, GST_APP_SRC(source), cam_cursor_new(self->timeline, kind), FALSE};
+    *track =
+        (Track){self, kind, GST_APP_SRC(source), cam_cursor_new(self->timeline, kind), NULL, FALSE};
     g_object_set(source, "format", GST_FORMAT_TIME, "max-bytes", (guint64)0, "caps", caps,
                  "duration", cam_timeline_duration(self->timeline), NULL);
     gst_util_set_object_arg(G_OBJECT(source), "stream-type", "seekable");

@@ -11,6 +11,10 @@ GstRTSPMediaFactory *cam_playback_factory_new(CamRtspMediaCreated created, gpoin
 typedef struct _CamPlayback CamPlayback;
 CamPlayback *cam_playback_of(GstRTSPMedia *media);
 
+/* Where playing begins that is to show what is there at TIME: that picture itself, or the key frame
+ * before it where only from there on pictures can be sent. GST_CLOCK_TIME_NONE: nowhere. */
+GstClockTime cam_playback_start_for(CamPlayback *playback, GstClockTime time, gdouble rate);
+
 CamTimeline *cam_playback_timeline(CamPlayback *playback);
 
 /* How it goes on with the next seek: to the end or up to STOP, at RATE (sound only at 1). */

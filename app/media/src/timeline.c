@@ -203,6 +203,28 @@ GstClockTime cam_cursor_seek(CamCursor *self, GstClockTime time)
     return place->start + cam_track_time(track, next_unit(self)->pts);
 }
 
+GstClockTime cam_cursor_shown_at(CamCursor *self, GstClockTime time)
+{
+    guint part = part_of(self->timeline, time);
+    const CamPart *place = part_at(self->timeline, part);
+    const CamTrack *track;
+    guint i;
+
+    if (!open_part(self, part))
+        return GST_CLOCK_TIME_NONE;
+    track = &self->file->track[self->kind];
+    i = cam_track_unit_at(track, time - MIN(time, place->start));
+    return place->start + cam_track_time(track, g_array_index(track->units, CamUnit, i).pts);
+}
+
+gboolean cam_cursor_is_at_key(CamCursor *self)
+{
+    const CamUnit *unit = self->file ? next_unit(self) : NULL;
+
+    /* Each part begins with one. */
+    return !unit || unit->key;
+}
+
 /* What was deleted is not played to its end: its bytes are free only when nobody holds them. */
 static gboolean is_deleted(CamCursor *self)
 {

@@ -33,6 +33,10 @@ void cam_cursor_free(CamCursor *cursor);
 /* Video goes on with the key frame at or before TIME, sound with what begins there or later.
  * Returns where that is; GST_CLOCK_TIME_NONE: nowhere. */
 GstClockTime cam_cursor_seek(CamCursor *cursor, GstClockTime time);
+/* When the picture begins that is shown at TIME; GST_CLOCK_TIME_NONE: there is none. */
+GstClockTime cam_cursor_shown_at(CamCursor *cursor, GstClockTime time);
+/* Is the next unit a key frame (or the end)? */
+gboolean cam_cursor_is_at_key(CamCursor *cursor);
 /* The next unit (with KEYS_ONLY: the next key frame), its times on the time line. NULL: the end, or
  * a part that is gone, damaged or not of the first one's kind. */
 GstBuffer *cam_cursor_next(CamCursor *cursor, gboolean keys_only);
