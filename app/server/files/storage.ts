@@ -3,19 +3,23 @@
  * where the system mounts them.
  */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type DiskSpace, diskSpace, Recent } from '../platform/index.ts'
 import { DEVICE_ROOT as DATA_VOLUME } from './paths.ts'
 
 const MEDIA_ROOT = '/media'
 /** A plain folder below the media root that holds this file is a medium too. */
 const MARKER = '.camera-storage'
+const REACH_MS = 3000
 
 export class DeviceStorage {
   /** Device path of the folder that the next recording goes to. */
   recordings = `${DATA_VOLUME}/recordings`
   private readonly recent = new Recent(() => this.space())
   private mountRequired = false
+  private readonly asked = new Set<string>()
 
   constructor(
     /** Host folder behind `/media/data`. */
@@ -73,12 +77,37 @@ export class DeviceStorage {
     return this.isMounted(volume) || existsSync(join(this.hostPath(volume), MARKER))
   }
 
+  /**
+   * Like `isPresent`, for media that may hang: a network file system whose server is gone blocks whoever asks. While one question is open, the
+   * answer is no.
+   */
+  async reachable(devicePath: string): Promise<boolean> {
+    const volume = this.volumeOf(devicePath)
+    if (this.asked.has(volume)) return false
+    this.asked.add(volume)
+    const answer = this.ask(volume).finally(() => this.asked.delete(volume))
+    return Promise.race([answer, delay(REACH_MS, false, { ref: false })])
+  }
+
   /** Exact, for decisions. Null when the medium cannot be asked: it was pulled out, or its file system has failed. */
   space(devicePath: string = DATA_VOLUME): DiskSpace | null {
     try {
       return this.isPresent(devicePath) ? diskSpace(this.hostPath(this.volumeOf(devicePath))) : null
     } catch {
       return null
+    }
+  }
+
+  private async ask(volume: string): Promise<boolean> {
+    const folder = this.hostPath(volume)
+    try {
+      const [own, above] = await Promise.all([stat(folder), stat(join(folder, '..'))])
+      if (volume === DATA_VOLUME) return !this.mountRequired || own.dev !== above.dev
+      if (own.dev !== above.dev) return true
+      await access(join(folder, MARKER))
+      return true
+    } catch {
+      return false
     }
   }
 

@@ -1,0 +1,270 @@
+/**
+ * Copies of finished recordings on a second medium and on a network file system. What waits is kept in the database; one file is copied at a
+ * time, and a place that cannot take it now is tried again, ever less often, until it can.
+ */
+import { stat, statfs } from 'node:fs/promises'
+import { posix } from 'node:path'
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { errorText } from '../errors.ts'
+import type { DeviceStorage } from '../files/index.ts'
+import type { Logger } from '../log.ts'
+import type { Store } from '../store/index.ts'
+import type { Catalogue } from './catalogue.ts'
+import { Copies, type CopyRecord } from './copies.ts'
+import { copyFileChecked, hashFile, OriginalDamaged, type Pace } from './copy.ts'
+import { COPY_PLACES, type CopyPlace, containedFolder, type Places } from './places.ts'
+import { enterHash } from './rejudge.ts'
+import { type RecordingRow, VIDEO_TYPES } from './row.ts'
+
+const LOOK_MS = 1000
+const FIRST_RETRY_MS = 5000
+const LAST_RETRY_MS = 300_000
+const PROGRESS_MS = 1000
+const ALERT_INTERVAL_MS = 3_600_000
+/** A target is left with this much. */
+const TARGET_RESERVE = 16 * 1024 * 1024
+/** What a crash may have left out of the queue lies among the newest. */
+const SCAN_ROWS = 1000
+
+export interface PlaceStatus {
+  readonly place: CopyPlace
+  readonly path: string | null
+  readonly present: boolean
+  readonly queued: number
+  readonly copied: number
+  readonly last_error: string | null
+  readonly last_error_at: string | null
+  /** Null: nothing is being waited for. */
+  readonly retry_in_ms: number | null
+}
+
+export interface CopyProgress {
+  readonly recording_id: number
+  readonly place: CopyPlace
+  readonly filename: string
+  readonly copied_bytes: number
+  readonly total_bytes: number
+}
+
+interface PlaceState {
+  present: boolean
+  failures: number
+  retryAt: number
+  error: { readonly message: string; readonly at: string } | null
+  alertedAt: number
+}
+
+export interface ReplicationOptions {
+  /** Bytes per second. */
+  readonly rate: () => number
+  readonly now: () => Date
+  readonly firstRetryMs?: number
+}
+
+export class Replication implements Component {
+  private copies: Copies | undefined
+  private readonly controller = new AbortController()
+  private readonly states = new Map<CopyPlace, PlaceState>()
+  private timer: NodeJS.Timeout | undefined
+  private work: Promise<void> = Promise.resolve()
+  private current: { progress: CopyProgress; toldAt: number } | null = null
+  private readonly onFinished = (row: RecordingRow) => this.finished(row)
+
+  constructor(
+    private readonly store: Store,
+    private readonly catalogue: Catalogue,
+    private readonly storage: DeviceStorage,
+    private readonly places: Places,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    private readonly options: ReplicationOptions,
+  ) {
+    for (const place of COPY_PLACES) {
+      this.states.set(place, { present: false, failures: 0, retryAt: 0, error: null, alertedAt: Number.NEGATIVE_INFINITY })
+    }
+  }
+
+  start(): void {
+    const copies = new Copies(this.store, this.catalogue)
+    this.copies = copies
+    this.bus.on('recording-finished', this.onFinished)
+    const newest = this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)
+    for (const row of newest) this.finished(row)
+    this.look()
+  }
+
+  async stop(): Promise<void> {
+    this.bus.off('recording-finished', this.onFinished)
+    this.controller.abort()
+    clearTimeout(this.timer)
+    await this.work
+  }
+
+  status(): { places: PlaceStatus[]; current: CopyProgress | null } {
+    return { places: COPY_PLACES.map((place) => this.statusOf(place)), current: this.current?.progress ?? null }
+  }
+
+  /** Where the copies of a recording lie. */
+  copyOf(place: CopyPlace, id: number): CopyRecord | undefined {
+    return this.copies?.get(place, id)
+  }
+
+  private statusOf(place: CopyPlace): PlaceStatus {
+    const { present, error, retryAt } = this.state(place)
+    const path = this.places.copyPlace(place) ?? null
+    const { queued = 0, copied = 0 } = this.copies?.counts(place) ?? {}
+    const wait = Math.max(0, Math.round(retryAt - performance.now()))
+    return {
+      place,
+      path,
+      present: path !== null && present,
+      queued,
+      copied,
+      last_error: error?.message ?? null,
+      last_error_at: error?.at ?? null,
+      retry_in_ms: queued > 0 && wait > 0 ? wait : null,
+    }
+  }
+
+  private state(place: CopyPlace): PlaceState {
+    return this.states.get(place) as PlaceState
+  }
+
+  private finished(row: RecordingRow): void {
+    if (row.state !== 'ready' || !VIDEO_TYPES.includes(row.media_type)) return
+    for (const place of COPY_PLACES) {
+      const path = this.places.copyPlace(place)
+      // A place that has never been there gets everything when it is first seen.
+      if (path !== undefined && this.copies?.isKnown(place, path)) this.copies.enqueue(place, path, [row.id])
+    }
+  }
+
+  private look(): void {
+    this.work = this.pass()
+      .catch((error) => this.log.error({ error: errorText(error) }, 'replication failed; trying again'))
+      .then(() => {
+        if (!this.controller.signal.aborted) this.timer = setTimeout(() => this.look(), LOOK_MS)
+      })
+  }
+
+  private async pass(): Promise<void> {
+    for (const place of COPY_PLACES) {
+      const path = this.places.copyPlace(place)
+      if (path === undefined) continue
+      const state = this.state(place)
+      state.present = await this.storage.reachable(path)
+      if (!state.present) continue
+      this.copies?.meet(place, path)
+      for (const id of this.copies?.waiting(place) ?? []) {
+        if (this.controller.signal.aborted || performance.now() < state.retryAt) break
+        if (this.places.copyPlace(place) !== path) break
+        await this.attempt(place, path, id)
+      }
+    }
+  }
+
+  private async attempt(place: CopyPlace, path: string, id: number): Promise<void> {
+    const row = this.catalogue.get(id)
+    if (row?.state !== 'ready') {
+      this.copies?.drop(place, id)
+      return
+    }
+    const state = this.state(place)
+    try {
+      await this.copy(place, path, row)
+      Object.assign(state, { failures: 0, retryAt: 0, error: null })
+    } catch (error) {
+      if (this.controller.signal.aborted) return
+      await this.failed(place, row, error as NodeJS.ErrnoException)
+    } finally {
+      this.current = null
+    }
+  }
+
+  private async failed(place: CopyPlace, row: RecordingRow, error: NodeJS.ErrnoException): Promise<void> {
+    // Waiting makes no original whole; it is for `storage/verify` to report, and must not hold up the others.
+    const hopeless = error instanceof OriginalDamaged || (error.code === 'ENOENT' && (await this.sourceGone(row)))
+    if (hopeless) this.copies?.drop(place, row.id)
+    const state = this.state(place)
+    const message = errorText(error)
+    state.error = { message, at: this.options.now().toISOString() }
+    const backoff = Math.min(LAST_RETRY_MS, (this.options.firstRetryMs ?? FIRST_RETRY_MS) * 2 ** Math.min(10, state.failures))
+    const retry_ms = hopeless ? null : backoff
+    if (retry_ms !== null) Object.assign(state, { failures: state.failures + 1, retryAt: performance.now() + retry_ms })
+    this.log.error({ id: row.id, place, error: message, retry_ms }, 'a recording cannot be copied')
+    this.tell('replication_failed', row, { place, error: message, retry_ms })
+    if (error.code !== 'ENOSPC' || performance.now() - state.alertedAt < ALERT_INTERVAL_MS) return
+    state.alertedAt = performance.now()
+    this.bus.publish('alert', 'replication_full', { place, path: this.places.copyPlace(place) ?? null })
+  }
+
+  private async sourceGone(row: RecordingRow): Promise<boolean> {
+    if (!this.catalogue.get(row.id)) return true
+    for (const { path } of row.parts) {
+      const there = await stat(this.storage.hostPath(path)).catch(() => null)
+      if (!there) return this.storage.isPresent(path)
+    }
+    return false
+  }
+
+  private async copy(place: CopyPlace, path: string, row: RecordingRow): Promise<void> {
+    const root = this.storage.hostPath(this.storage.volumeOf(path))
+    await containedFolder(root, this.storage.hostPath(path))
+    const { bavail, bsize } = await statfs(root)
+    if (bavail * bsize < row.size + TARGET_RESERVE) {
+      throw Object.assign(new Error(`the medium is full: ${bavail * bsize} bytes free`), { code: 'ENOSPC' })
+    }
+    const parts = []
+    for (const part of row.parts) {
+      const target = posix.join(path, relativeName(part.path))
+      const pace = this.pace(place, row)
+      const source = this.storage.hostPath(part.path)
+      const hostTarget = await this.targetFor(this.storage.hostPath(target), row.id, part.size, part.sha256, pace)
+      const { sha256, size } = await copyFileChecked(source, hostTarget.host, pace, part.sha256)
+      if (part.sha256 === null) enterHash(this.catalogue, row.id, part.path, sha256)
+      const copy = hostTarget.renamed ? posix.join(posix.dirname(target), hostTarget.renamed) : target
+      parts.push({ filename: posix.basename(copy), path: copy, duration: part.duration, size, sha256 })
+    }
+    if (!this.copies?.done(place, path, row, parts)) return
+    this.log.info({ id: row.id, place, bytes: row.size }, 'recording copied')
+    this.tell('replicated', row, { place, copy: parts[0]?.path, size: row.size })
+  }
+
+  /** Another recording's file of that name is left alone. */
+  private async targetFor(
+    host: string,
+    id: number,
+    size: number,
+    sha256: string | null,
+    pace: Pace,
+  ): Promise<{ host: string; renamed: string | null }> {
+    const there = await stat(host).catch(() => null)
+    const own = there === null || (there.size === size && (sha256 === null || (await hashFile(host, pace)).sha256 === sha256))
+    if (own) return { host, renamed: null }
+    const renamed = `${id}_${posix.basename(host)}`
+    return { host: posix.join(posix.dirname(host), renamed), renamed }
+  }
+
+  private pace(place: CopyPlace, row: RecordingRow): Pace {
+    const onBytes = (bytes: number) => {
+      const before = this.current?.progress
+      const copied_bytes = Math.min(row.size, (before?.recording_id === row.id ? before.copied_bytes : 0) + bytes / 2)
+      const progress = { recording_id: row.id, place, filename: row.filename, copied_bytes, total_bytes: row.size }
+      const toldAt = this.current?.toldAt ?? performance.now()
+      const due = performance.now() - toldAt >= PROGRESS_MS
+      this.current = { progress, toldAt: due ? performance.now() : toldAt }
+      if (due) this.tell('replicating', row, { place, fraction: row.size > 0 ? copied_bytes / row.size : 0 })
+    }
+    return { signal: this.controller.signal, rate: this.options.rate, onBytes }
+  }
+
+  private tell(type: string, { id, camera, filename }: RecordingRow, more: Record<string, unknown>): void {
+    this.bus.publish('recording', type, { id, camera, filename, ...more })
+  }
+}
+
+/** `yyyy/mm/dd/name` of a file in the day folders, else its name. */
+export function relativeName(path: string): string {
+  return /\/(\d{4}\/\d{2}\/\d{2}\/[^/]+)$/.exec(path)?.[1] ?? posix.basename(path)
+}
