@@ -18,17 +18,21 @@ import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader, soundOf } from './platform/index.ts'
 import {
+  backgroundRate,
   Catalogue,
   Categories,
   CategoryTransfer,
   Exports,
+  Integrity,
   limitsOf,
   Places,
   Playback,
   Recorder,
   Removal,
+  Replication,
   Retention,
   Search,
+  StorageCare,
   Tags,
   Thumbnails,
   TimeCorrection,
@@ -169,6 +173,12 @@ export class CameraServer {
     )
     await this.begin(retention)
     const exports = await this.begin(new Exports(media, storage, childLogger(log, 'export')))
+    const rate = backgroundRate(anyRecording)
+    await this.begin(new Integrity(catalogue, storage, bus, childLogger(log, 'integrity'), rate))
+    const replication = await this.begin(
+      new Replication(store, catalogue, storage, places, bus, childLogger(log, 'replication'), { rate, now: () => clock.now() }),
+    )
+    const care = new StorageCare(catalogue, storage, places, replication, rate)
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
@@ -200,6 +210,7 @@ export class CameraServer {
       exports,
       tags,
       files,
+      care,
     })
     const tls = certificates.files
     const listener = { address: options.bind }

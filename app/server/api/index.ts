@@ -6,7 +6,7 @@ import type { Configuration } from '../config/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
-import type { Exports, Search, Tags, Thumbnails } from '../recording/index.ts'
+import type { Exports, Search, StorageCare, Tags, Thumbnails } from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
@@ -23,6 +23,7 @@ import { recordingMediaRoutes } from './recording-media.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { settingsRoutes } from './settings.ts'
 import { shareRoutes } from './shares.ts'
+import { storageRoutes } from './storage.ts'
 import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
 import { tagCategoryRoutes } from './tag-categories.ts'
@@ -43,6 +44,7 @@ export interface ApiParts extends SystemParts {
   readonly configuration: Configuration
   readonly state: State
   readonly backups: Backups
+  readonly care: StorageCare
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -65,6 +67,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...tagRoutes(recorder, cameras, parts.tags),
     ...tagCategoryRoutes(parts.tags),
     ...filesRoutes(parts.files),
+    ...storageRoutes(parts.care, parts.jobs),
     ...streamsRoutes(cameras, media),
   ]
 }

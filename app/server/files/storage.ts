@@ -19,7 +19,7 @@ export class DeviceStorage {
   recordings = `${DATA_VOLUME}/recordings`
   private readonly recent = new Recent(() => this.space())
   private mountRequired = false
-  private readonly asked = new Set<string>()
+  private readonly asked = new Map<string, Promise<boolean>>()
 
   constructor(
     /** Host folder behind `/media/data`. */
@@ -77,15 +77,14 @@ export class DeviceStorage {
     return this.isMounted(volume) || existsSync(join(this.hostPath(volume), MARKER))
   }
 
-  /**
-   * Like `isPresent`, for media that may hang: a network file system whose server is gone blocks whoever asks. While one question is open, the
-   * answer is no.
-   */
+  /** Like `isPresent`, for media that may hang: a network file system whose server is gone blocks whoever asks, so only one does. */
   async reachable(devicePath: string): Promise<boolean> {
     const volume = this.volumeOf(devicePath)
-    if (this.asked.has(volume)) return false
-    this.asked.add(volume)
-    const answer = this.ask(volume).finally(() => this.asked.delete(volume))
+    let answer = this.asked.get(volume)
+    if (!answer) {
+      answer = this.ask(volume).finally(() => this.asked.delete(volume))
+      this.asked.set(volume, answer)
+    }
     return Promise.race([answer, delay(REACH_MS, false, { ref: false })])
   }
 

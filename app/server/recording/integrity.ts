@@ -15,7 +15,7 @@ import type { RecordingRow } from './row.ts'
 
 /** What a crash may have left without checksums lies among the newest. */
 const SCAN_ROWS = 1000
-const MEDIUM_CHECK_MS = 5000
+const MEDIUM_CHECK_MS = 2000
 const RETRY_MS = 2000
 
 export class Integrity implements Component {

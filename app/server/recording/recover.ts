@@ -78,10 +78,12 @@ async function recoverRows(parts: RecoverParts, work: RecoverWork, result: Recov
       failed(result, row.id, row.path, 'the medium of this recording is not there')
       continue
     }
-    const damaged = await damagedParts(row, storage, work)
     if (source === 'primary') {
       if (row.state === 'defect' && (await rejudge(row, catalogue, storage)).state === 'ready') recovered(result, row)
-    } else if (damaged.length > 0) {
+      continue
+    }
+    const damaged = await damagedParts(row, storage, work)
+    if (damaged.length > 0) {
       const why = await fetchBack(parts, work, row, source, damaged)
       if (why === null) recovered(result, row)
       else failed(result, row.id, row.path, why)

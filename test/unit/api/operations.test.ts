@@ -25,6 +25,8 @@ GET /files/{filepath}
 GET /download/{filepath}
 DELETE /files/{filepath}
 GET /api/recordings
+POST /api/storage/verify
+POST /api/storage/recover
 GET /api/recordings/{id}
 GET /api/recordings/{id}/info
 GET /api/recordings/{id}/thumbnail

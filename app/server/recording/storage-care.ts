@@ -1,0 +1,30 @@
+/** What can be asked of the recordings' storage as a whole: to be verified, to be recovered, and how the copies stand. */
+import type { DeviceStorage } from '../files/index.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { Places } from './places.ts'
+import { type RecoverResult, type RecoverWork, recoverStorage } from './recover.ts'
+import type { Replication } from './replication.ts'
+import { type VerifyResult, type VerifyWork, verifyStorage } from './verify.ts'
+
+export class StorageCare {
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly storage: DeviceStorage,
+    private readonly places: Places,
+    readonly replication: Replication,
+    /** Bytes per second. */
+    private readonly rate: () => number,
+  ) {}
+
+  verify(work: Omit<VerifyWork, 'rate'>): Promise<VerifyResult> {
+    const { catalogue, storage, replication, rate } = this
+    const hasCopy = (...of: Parameters<Replication['copyOf']>) => replication.copyOf(...of) !== undefined
+    return verifyStorage({ catalogue, storage, hasCopy }, { ...work, rate })
+  }
+
+  recover(work: Omit<RecoverWork, 'rate'>): Promise<RecoverResult> {
+    const { catalogue, storage, places, replication, rate } = this
+    const copyOf: Replication['copyOf'] = (...of) => replication.copyOf(...of)
+    return recoverStorage({ catalogue, storage, placePath: (place) => places.copyPlace(place), copyOf }, { ...work, rate })
+  }
+}
