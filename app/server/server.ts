@@ -162,6 +162,8 @@ export class CameraServer {
         defaults: () => recordingDefaults(store),
         limits: () => limitsOf(configuration.get('storage')),
         makeRoom: (bytes) => retention.makeRoom(bytes),
+        folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),
+        space: () => storage.space(storage.recordings),
         clock,
       }),
     )

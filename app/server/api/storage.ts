@@ -86,7 +86,7 @@ export function storageRoutes(care: StorageCare, jobs: Jobs): Route[] {
       summary: 'Bring recordings back whose files are missing or damaged',
       description:
         'From the copies on `backup` or `network`, by their checksums; files there that the catalogue does not know are brought back as well. ' +
-        '`primary`: from what lies on the medium of the recordings itself. `date_range` limits it to recordings that began in it.',
+        '`primary`: from what lies on the medium of the recordings itself. `date_range` limits it to recordings that fall into it.',
       body: Type.Object(
         {
           source: Enum(['primary', ...COPY_PLACES]),

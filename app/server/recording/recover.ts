@@ -67,7 +67,7 @@ function failed(result: RecoverResult, recording_id: number | null, path: string
 async function recoverRows(parts: RecoverParts, work: RecoverWork, result: RecoverResult): Promise<void> {
   const { catalogue, storage } = parts
   const { from, to, source } = work
-  const total = catalogue.count({ types: VIDEO_TYPES, from, to: to + 1 })
+  const total = catalogue.count({ types: VIDEO_TYPES, from, to: to + 1, limit: 0, offset: 0 })
   for (const listed of catalogue.walk({ types: VIDEO_TYPES, from, to: to + 1 }, true)) {
     work.signal.throwIfAborted()
     const row = catalogue.get(listed.id)

@@ -27,7 +27,6 @@ import {
   Removal,
   Replication,
   StorageCare,
-  Tags,
   USUAL_STORAGE,
 } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
@@ -197,8 +196,7 @@ t.test('a target that is away gets everything when it is back, and a full stop i
   t.notOk(existsSync(device.backup), 'nothing is written where the medium was')
   await device.stop()
   await device.start()
-  const tags = new Tags(device.store, device.catalogue)
-  await new Removal(device.store, device.catalogue, tags, device.storage, device.bus).remove(deleted.id)
+  await new Removal(device.catalogue, device.storage, device.bus).remove(deleted.id)
   t.match(device.replication.status().places[0], { queued: 2 })
   renameSync(`${device.backup}.pulled`, device.backup)
   for (const row of rows) await copiedOf(device, row)
