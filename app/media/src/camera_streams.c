@@ -83,7 +83,7 @@ void cam_camera_set_streams(CamCamera *camera, const CamStreamConfig *streams, g
 static gboolean same_wish(const CamStreamConfig *a, const CamStreamConfig *b)
 {
     return a->codec == b->codec && a->width == b->width && a->height == b->height &&
-           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps;
+           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps && a->shown_fps == b->shown_fps;
 }
 
 CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *wish, gboolean alone)

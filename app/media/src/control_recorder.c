@@ -84,7 +84,11 @@ static CamStreamConfig wished(const CamRecordingRequest *request, CamHub *stream
     config.codec = request->spec.video;
     if (request->spec.mode == CAM_RECORD_TIMELAPSE)
         config.fps = request->spec.playback_fps;
-    config.gop = gop ? gop : CLAMP(2 * config.fps, 1, 600);
+    if (request->spec.mode == CAM_RECORD_SLOW_MOTION) {
+        config.shown_fps = request->spec.playback_fps;
+        gop = 0;
+    }
+    config.gop = gop ? gop : CLAMP(2 * cam_stream_config_shown_fps(&config), 1, 600);
     *config.name = '\0';
     config.with_audio = FALSE;
     return config;
@@ -96,7 +100,8 @@ static CamHub *choose_hub(CamCamera *camera, const CamRecordingRequest *request,
 {
     if (request->spec.mode == CAM_RECORD_TIMELAPSE)
         return NULL;
-    if (!request->own && request->spec.video == CAM_VIDEO_H264)
+    if (!request->own && request->spec.video == CAM_VIDEO_H264 &&
+        request->spec.mode == CAM_RECORD_VIDEO)
         return cam_hub_ref(stream);
     return cam_camera_private_hub(camera, config, FALSE);
 }

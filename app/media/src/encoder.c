@@ -238,7 +238,8 @@ static void follow_caps(CamEncoder *self, GstCaps *caps)
     gst_caps_replace(&self->caps_from, caps);
     gst_clear_caps(&self->caps);
     self->caps = gst_caps_copy(caps);
-    gst_caps_set_simple(self->caps, "framerate", GST_TYPE_FRACTION, self->config.fps, 1, NULL);
+    gst_caps_set_simple(self->caps, "framerate", GST_TYPE_FRACTION,
+                        cam_stream_config_shown_fps(&self->config), 1, NULL);
     gst_app_src_set_caps(self->source, self->caps);
 }
 

@@ -100,7 +100,7 @@ const char *cam_encoder_element_parser(CamVideoCodec codec)
 
 int cam_jpeg_quality_next(const CamStreamConfig *config, int quality, gsize bytes)
 {
-    gsize wanted = (gsize)config->bitrate_kbps * 125 / (gsize)config->fps;
+    gsize wanted = (gsize)config->bitrate_kbps * 125 / (gsize)cam_stream_config_shown_fps(config);
 
     if (bytes > wanted + wanted / 8)
         quality -= bytes > 2 * wanted ? 5 : 1;

@@ -9,10 +9,16 @@ const char *cam_control_name(CamControl control)
     return names[control];
 }
 
+int cam_stream_config_shown_fps(const CamStreamConfig *config)
+{
+    return config->shown_fps ? config->shown_fps : config->fps;
+}
+
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b)
 {
     return a->codec == b->codec && a->width == b->width && a->height == b->height &&
-           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps && a->gop == b->gop;
+           a->fps == b->fps && a->bitrate_kbps == b->bitrate_kbps && a->gop == b->gop &&
+           a->shown_fps == b->shown_fps;
 }
 
 CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec)

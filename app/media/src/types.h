@@ -44,6 +44,7 @@ typedef struct {
     int width, height, fps;
     int bitrate_kbps;
     int gop;
+    int shown_fps; /* of slow motion: the rate that the pictures are encoded for; 0: fps */
     /* What RTSP sends beside the pictures; nothing of the encoding depends on it. */
     gboolean with_audio;
     CamAudioCodec audio;
@@ -61,6 +62,8 @@ typedef struct {
 } CamSourceSpec;
 
 const char *cam_control_name(CamControl control);
+/* The rate that the encoder is told. */
+int cam_stream_config_shown_fps(const CamStreamConfig *config);
 gboolean cam_stream_config_same_encoding(const CamStreamConfig *a, const CamStreamConfig *b);
 CamSourceSpec cam_source_spec_copy(const CamSourceSpec *spec);
 void cam_source_spec_clear(CamSourceSpec *spec);
