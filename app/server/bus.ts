@@ -40,6 +40,8 @@ interface BusEvents {
   'lockout-changed': []
   /** A recording has been judged and entered: it may be hashed, copied, shown. */
   'recording-finished': [RecordingRow]
+  /** The rules say otherwise whether the past of cameras is kept. */
+  'pre-roll-changed': []
   /** The wall clock jumped, by so much more than time went by. `synchronised`: it may be believed now. */
   'clock-stepped': [{ delta_ms: number; synchronised: boolean }]
   /** From now on the wall clock may be believed; a step that came with it has been told before. */

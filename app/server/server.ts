@@ -27,7 +27,9 @@ import {
   limitsOf,
   Places,
   Playback,
+  PreRoll,
   Recorder,
+  RecordingSchedule,
   Removal,
   Replication,
   Retention,
@@ -36,9 +38,10 @@ import {
   Tags,
   Thumbnails,
   TimeCorrection,
+  TriggeredRecordings,
 } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
-import { recordingDefaults, SettingsTransfer, State, StateSocket } from './state/index.ts'
+import { recordingBufferSize, recordingDefaults, SettingsTransfer, State, StateSocket } from './state/index.ts'
 import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
@@ -164,9 +167,15 @@ export class CameraServer {
         makeRoom: (bytes) => retention.makeRoom(bytes),
         folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),
         space: () => storage.space(storage.recordings),
+        keepsPast: (camera): boolean => keepsPast(camera),
         clock,
       }),
     )
+    const triggers = await this.begin(new TriggeredRecordings(store, recorder, cameras, bus, childLogger(log, 'triggers')))
+    const keepsPast = (camera: number): boolean => configuration.get('camera').pre_roll || triggers.needsPast(camera)
+    const bufferBytes = () => recordingBufferSize(store)
+    await this.begin(new PreRoll(cameras, media, bus, childLogger(log, 'pre-roll'), keepsPast, bufferBytes))
+    const schedule = await this.begin(new RecordingSchedule(store, recorder, cameras, bus, childLogger(log, 'schedule')))
     const files = await this.begin(
       new Files(storage, recorder, bus, childLogger(log, 'files'), () => {
         const { max_upload_bytes, quota_bytes } = configuration.get('storage')
@@ -203,6 +212,8 @@ export class CameraServer {
       auth,
       cameras,
       recorder,
+      triggers,
+      schedule,
       media,
       storage,
       system: new SystemReader(),

@@ -6,7 +6,15 @@ import type { Configuration } from '../config/index.ts'
 import type { Files } from '../files/index.ts'
 import type { Route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
-import type { Exports, Search, StorageCare, Tags, Thumbnails } from '../recording/index.ts'
+import type {
+  Exports,
+  RecordingSchedule,
+  Search,
+  StorageCare,
+  Tags,
+  Thumbnails,
+  TriggeredRecordings,
+} from '../recording/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
@@ -20,6 +28,7 @@ import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingMediaRoutes } from './recording-media.ts'
+import { recordingPlansRoutes } from './recording-plans.ts'
 import { recordingsRoutes } from './recordings.ts'
 import { settingsRoutes } from './settings.ts'
 import { shareRoutes } from './shares.ts'
@@ -36,6 +45,8 @@ export interface ApiParts extends SystemParts {
   readonly certificates: Certificates
   readonly audit: AuditLog
   readonly jobs: Jobs
+  readonly triggers: TriggeredRecordings
+  readonly schedule: RecordingSchedule
   readonly files: Files
   readonly search: Search
   readonly thumbnails: Thumbnails
@@ -62,6 +73,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...backupRoutes(parts.backups, cameras),
     ...cameraRoutes(cameras, recorder, snapshots),
     ...recordingRoutes(recorder, cameras),
+    ...recordingPlansRoutes(parts.triggers, parts.schedule),
     ...recordingsRoutes(recorder, parts.search),
     ...recordingMediaRoutes(recorder, parts.thumbnails, parts.exports, parts.jobs),
     ...tagRoutes(recorder, cameras, parts.tags),

@@ -17,6 +17,8 @@ export interface RecorderOptions {
   readonly limits: () => RecordingLimits
   /** Deletes what may be deleted until that much more is free; false: there was nothing. */
   readonly makeRoom: (bytes: number) => Promise<boolean>
+  /** Whether the past of a camera is kept, so that a recording can begin in it. */
+  readonly keepsPast: (camera: number) => boolean
   /** Where recordings go, in day folders below. */
   readonly folder: () => { readonly devicePath: string; readonly hostPath: string }
   /** Of the folder's file system; null: it cannot be asked. */
@@ -49,6 +51,7 @@ export function withUsual(storage: DeviceStorage, given: Partial<RecorderOptions
     defaults: () => UNTOUCHED,
     limits: () => USUAL_LIMITS,
     makeRoom: async () => false,
+    keepsPast: () => false,
     folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),
     space: () => storage.space(storage.recordings),
     clock: { now: () => new Date(), synchronised: true, bootId: '' },

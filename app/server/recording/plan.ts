@@ -22,6 +22,8 @@ export interface RecordingRequest {
   readonly video_codec?: string | undefined
   readonly audio_codec?: string | undefined
   readonly pre_roll?: boolean | undefined
+  /** As far as the past is kept, and nothing where it cannot be; from inside. */
+  readonly preRollMs?: number | undefined
   /** From picture to picture of a timelapse. */
   readonly interval_ms?: number | undefined
 }
@@ -199,8 +201,8 @@ function usualDuration(kind: RecordingMode, { timelapse }: RecordingDefaults): n
 }
 
 /** The past is kept as the main stream's video: another encoding of it does not exist. */
-function preRoll({ pre_roll: wanted }: RecordingRequest, kind: RecordingMode, shared: boolean): number {
-  if (!wanted) return 0
+function preRoll({ pre_roll: wanted, preRollMs = 0 }: RecordingRequest, kind: RecordingMode, shared: boolean): number {
+  if (!wanted) return kind === 'video' && shared ? preRollMs : 0
   if (kind !== 'video' || !shared) {
     throw new UnsupportedSetting('pre_roll', 'Only a recording of the main stream as it is can begin in the past')
   }

@@ -8,7 +8,7 @@ import { currentActor } from '../actor.ts'
 import type { Bus } from '../bus.ts'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
-import { ApiError, Conflict, errorText } from '../errors.ts'
+import { ApiError, Conflict, errorText, UnsupportedSetting } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { CameraState, MediaSupervisor, RecorderEnded, RecorderPart } from '../media/index.ts'
@@ -118,7 +118,8 @@ export class Recorder implements Component {
         this.log.warn({ camera, state: slot.state }, 'start refused: already recording')
         throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', `camera ${camera}`)
       }
-      const { clock, defaults, limits } = this.options
+      const { clock, defaults, limits, keepsPast } = this.options
+      if (request.pre_roll && !keepsPast(camera)) throw new UnsupportedSetting('pre_roll', 'The setting camera.pre_roll is off')
       const plan = planRecording(request, this.cameras.view(camera), clock.now(), defaults())
       await this.space.demand(plan.estimatedBytes, limits().startMarginBytes)
       slot.resume = null

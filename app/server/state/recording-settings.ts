@@ -2,6 +2,7 @@
 import { Value } from '@sinclair/typebox/value'
 import { type RecordingDefaults, UNTOUCHED } from '../recording/index.ts'
 import type { Store } from '../store/index.ts'
+import { STORED_KEYS } from './keys.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 
@@ -49,6 +50,11 @@ export function recordingDefaults(store: Store): RecordingDefaults {
     },
     slowmotion: { ...UNTOUCHED.slowmotion, ...slowmotion, ...present('captureFps', settings.get('slowMotionFps')) },
   }
+}
+
+/** Bytes of the past that are kept of a camera. */
+export function recordingBufferSize(store: Store): number {
+  return Number(store.table<string, unknown>('settings').get('recordingBufferSize') ?? STORED_KEYS.recordingBufferSize?.initial)
 }
 
 function present(name: string, value: unknown): Record<string, never> {

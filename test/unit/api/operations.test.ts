@@ -17,6 +17,10 @@ POST /api/recording/stop
 POST /api/recording/tag
 POST /api/recording/pause
 POST /api/recording/resume
+GET /api/recording/triggers
+PUT /api/recording/triggers
+GET /api/recording/schedule
+PUT /api/recording/schedule
 GET /api/recording/status
 POST /upload
 GET /files

@@ -1,0 +1,179 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
+import type { Cameras } from '../../../app/server/cameras/index.ts'
+import { Conflict, NotFound } from '../../../app/server/errors.ts'
+import type { Recorder } from '../../../app/server/recording/index.ts'
+import { RecordingSchedule, TriggeredRecordings } from '../../../app/server/recording/index.ts'
+import { Store } from '../../../app/server/store/index.ts'
+import { until } from '../../support/api.ts'
+
+const silent = pino({ level: 'silent' })
+const RULE = { enabled: true, cameras: null, pre_roll_seconds: 3, post_roll_seconds: 1, max_seconds: 60 }
+
+/** A recorder of two cameras that only takes note. */
+class Notebook {
+  readonly lines: string[] = []
+  readonly running = new Map<number, number>()
+  private ids = 0
+
+  isRecording(camera: number): boolean {
+    return this.running.has(camera)
+  }
+
+  status(camera: number) {
+    const id = this.running.get(camera)
+    return { row: id === undefined ? null : { id } }
+  }
+
+  async startRecording({ camera = 0, ...request }: { camera?: number; preRollMs?: number }, origin: { trigger: string }) {
+    if (this.running.has(camera)) throw new Conflict('runs')
+    this.ids += 1
+    this.running.set(camera, this.ids)
+    this.lines.push(`start ${camera} ${origin.trigger} ${JSON.stringify(request)}`)
+    return { row: { id: this.ids } }
+  }
+
+  async stopRecording(camera: number) {
+    this.running.delete(camera)
+    this.lines.push(`stop ${camera}`)
+  }
+
+  tag(camera: number, { category }: { category: string }) {
+    this.lines.push(`tag ${camera} ${category}`)
+  }
+}
+
+async function parts(t: Test) {
+  const store = new Store(mkdtempSync(join(tmpdir(), 'automatic-')), silent)
+  await store.start()
+  t.teardown(() => store.stop())
+  const bus = new Bus()
+  const events: ServerEvent[] = []
+  bus.on('event', (event) => events.push(event))
+  const notebook = new Notebook()
+  const cameras = {
+    list: () => [{ id: 0 }, { id: 1 }],
+    view: (id: number) => {
+      if (id > 1) throw new NotFound(`camera ${id}`)
+      return { id }
+    },
+  } as unknown as Cameras
+  return { store, bus, events, notebook, cameras, recorder: notebook as unknown as Recorder }
+}
+
+t.test('motion records with what was before and after it; a manual recording only gets a tag', async (t) => {
+  const { store, bus, notebook, cameras, recorder } = await parts(t)
+  const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
+  triggers.start()
+  t.teardown(() => triggers.stop())
+  const { lines } = notebook
+  bus.publish('motion', 'motion_started', { camera: 0 })
+  t.equal(triggers.needsPast(0), false)
+  triggers.change({ motion: RULE, alert: { ...RULE, cameras: [1] } })
+  t.equal(triggers.needsPast(0), true)
+  t.throws(() => triggers.change({ motion: { ...RULE, cameras: [7] }, alert: RULE }), { code: 'NOT_FOUND' })
+
+  bus.publish('motion', 'motion_started', { camera: 0 })
+  await until(
+    () => lines.length,
+    (count) => count === 2,
+    'a recording',
+  )
+  t.same(lines, ['start 0 motion {"mode":"video","preRollMs":3000}', 'tag 0 event'])
+  const ended = performance.now()
+  bus.publish('motion', 'motion_stopped', { camera: 0 })
+  await until(
+    () => lines.at(-1),
+    (line) => line === 'stop 0',
+    'its end',
+  )
+  t.ok(performance.now() - ended >= 950, 'after the post-roll')
+
+  notebook.running.set(1, 99)
+  bus.publish('alert', 'cpu_high', {})
+  bus.publish('motion', 'motion_started', { camera: 1 })
+  bus.publish('motion', 'motion_stopped', { camera: 1 })
+  await until(
+    () => lines.slice(3),
+    (more) => more.length === 2,
+    'both tags',
+  )
+  t.same(lines.slice(3), ['tag 1 alarm', 'tag 1 event'])
+  t.equal(notebook.running.get(1), 99, 'nobody stopped it')
+})
+
+t.test('what a user stops is not stopped again, and what cannot start is told', async (t) => {
+  const { store, bus, events, notebook, cameras, recorder } = await parts(t)
+  const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
+  triggers.start()
+  t.teardown(() => triggers.stop())
+  triggers.change({ motion: RULE, alert: { ...RULE, enabled: false } })
+  bus.publish('motion', 'motion_started', { camera: 0 })
+  await until(
+    () => notebook.running.get(0),
+    (id) => id === 1,
+    'a recording',
+  )
+  await notebook.stopRecording(0)
+  bus.publish('recording', 'stopped', { camera: 0, id: 1 })
+  bus.publish('motion', 'motion_stopped', { camera: 0 })
+  notebook.startRecording = async () => {
+    throw new Conflict('no')
+  }
+  bus.publish('motion', 'motion_started', { camera: 0 })
+  const failed = await until(
+    () => events.find(({ type }) => type === 'trigger_failed'),
+    (event) => event !== undefined,
+    'the event',
+  )
+  t.match(failed, { category: 'recording', data: { camera: 0, trigger: 'motion', code: 'CONFLICT' } })
+  t.equal(notebook.lines.filter((line) => line === 'stop 0').length, 1)
+})
+
+t.test('a schedule is checked as a whole, runs on time, survives a restart, and disturbs nothing', async (t) => {
+  const { store, bus, events, notebook, cameras, recorder } = await parts(t)
+  const schedule = new RecordingSchedule(store, recorder, cameras, bus, silent)
+  schedule.start()
+  const entry = {
+    name: 'each second',
+    enabled: true,
+    cron: '* * * * * *',
+    duration_seconds: 5,
+    camera: 0,
+    mode: 'timelapse',
+  } as const
+  for (const [entries, details] of [
+    [[{ ...entry, cron: '99 * * * *' }], 'body.schedules.0.cron'],
+    [[entry, entry], 'body.schedules.1.name'],
+    [[{ ...entry, camera: 9 }], 'camera 9'],
+  ] as const) {
+    t.match(await schedule.change(entries).catch((error: unknown) => error), { details })
+  }
+  t.same(schedule.entries, [])
+  await schedule.change([entry, { ...entry, name: 'off', enabled: false }])
+  await until(
+    () => notebook.lines.length,
+    (count) => count > 0,
+    'its first time',
+  )
+  t.equal(notebook.lines[0], 'start 0 schedule {"mode":"timelapse","duration":5}')
+  await until(() => events.some(({ type }) => type === 'schedule_skipped'), Boolean, 'the second time, left out')
+  t.equal(notebook.lines.length, 1)
+  t.ok(schedule.nextRun(entry))
+  t.equal(schedule.nextRun({ ...entry, name: 'off' }), null)
+  await schedule.stop()
+  const again = new RecordingSchedule(store, recorder, cameras, bus, silent)
+  again.start()
+  t.teardown(() => again.stop())
+  t.match(again.entries, [{ name: 'each second' }, { name: 'off' }])
+  notebook.running.clear()
+  await until(
+    () => notebook.lines.length,
+    (count) => count === 2,
+    'again',
+  )
+})
