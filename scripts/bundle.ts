@@ -42,8 +42,8 @@ const nativeAddons: Plugin = {
       namespace: 'addon',
     }))
     bundler.onLoad({ filter: /.*/, namespace: 'addon' }, ({ path }) => ({ contents: virtual[path] ?? '', loader: 'js' }))
-    // The CommonJS build of lmdb: the other one asks for `import.meta`.
-    bundler.onResolve({ filter: /^lmdb$/ }, () => ({ path: require.resolve('lmdb') }))
+    // Their CommonJS builds: the other ones ask for `import.meta`.
+    bundler.onResolve({ filter: /^(lmdb|node-cron)$/ }, ({ path }) => ({ path: require.resolve(path) }))
   },
 }
 
