@@ -14,6 +14,7 @@ export const STORAGE_KEY: KeyRights = { read: ['Storage_r', 'Storage_rw'], write
 const Percent = Type.Integer({ minimum: 0, maximum: 100 })
 const Resolution = Type.String({ pattern: '^[1-9]\\d{1,4}x[1-9]\\d{1,4}$', maxLength: 11 })
 const Bitrate = Type.Integer({ minimum: 64_000, maximum: 100_000_000, description: 'bits per second' })
+const TimelapseDuration = Type.Integer({ minimum: 1000, maximum: 31_536_000_000, description: 'ms' })
 const Container = Type.Union([Type.Literal('mp4'), Type.Literal('avi')])
 const DevicePath = Type.String({ pattern: '^(/[^\\0]*)?$', maxLength: 1024 })
 const closed = { additionalProperties: false } as const
@@ -57,7 +58,7 @@ function stored<S extends TSchema>(schema: S, initial: Static<S>, rights: KeyRig
 export const STORED_KEYS: Readonly<Record<string, StoredKey>> = {
   recordingMode: stored(Type.Union(['video', 'timelapse', 'slowmotion'].map((word) => Type.Literal(word))), 'video'),
   timelapseInterval: stored(Type.Integer({ minimum: 100, maximum: 86_400_000, description: 'ms' }), 5000),
-  timelapseDuration: stored(Type.Integer({ minimum: 1000, maximum: 31_536_000_000, description: 'ms' }), 3_600_000),
+  timelapseDuration: stored(TimelapseDuration, 3_600_000),
   slowMotionFps: stored(Type.Integer({ minimum: 31, maximum: 240 }), 120),
   recordingBufferSize: stored(Type.Integer({ minimum: 65_536, maximum: 268_435_456, description: 'bytes' }), 4_194_304),
   recordingQueueSize: stored(Type.Integer({ minimum: 1, maximum: 300, description: 'frames' }), 10),
@@ -84,7 +85,7 @@ export const STORED_KEYS: Readonly<Record<string, StoredKey>> = {
       {
         interval: Type.Integer({ minimum: 100, maximum: 86_400_000 }),
         resolution: Resolution,
-        duration: Type.Integer({ minimum: 1000 }),
+        duration: TimelapseDuration,
         format: Container,
       },
       closed,

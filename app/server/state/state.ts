@@ -111,11 +111,13 @@ export class State implements Component {
   /** Sets all keys of the batch, or throws and has set none that could be checked beforehand. */
   async write(sent: Batch, user: KeyUser): Promise<void> {
     for (const [name, value] of Object.entries(sent)) this.checkKey(name, value, user)
-    const batch = withTwins(sent, (key) => this.value(key))
-    this.checkCamera(batch)
+    this.checkCamera(sent)
+    this.checkRecording(this.withTwins(sent))
+    if ('recordingStorage' in sent) await this.places.check(sent.recordingStorage as RecordingStorage)
+    await this.applyCamera(sent)
+    // While that took its time, others may have set the twins of these, or begun to record.
+    const batch = this.withTwins(sent)
     this.checkRecording(batch)
-    if ('recordingStorage' in batch) await this.places.check(batch.recordingStorage as RecordingStorage)
-    await this.applyCamera(batch)
     this.applyStored(batch)
     const acts = batch.snap === true || this.command(batch) === 'start'
     if (acts && ('resolution' in batch || 'fps' in batch)) await this.cameras.delivering(this.cameras.active, MODE_PATIENCE_MS)
@@ -160,6 +162,8 @@ export class State implements Component {
       const field = `${name}${error?.path.replaceAll('/', '.') ?? ''}`
       throw new InvalidRequest(field, `${field}: ${error?.message ?? 'invalid value'}`)
     }
+    const { resolution } = (STORED_KEYS[name] ? value : {}) as { resolution?: string }
+    if (resolution !== undefined && !parseResolution(resolution)) throw badResolution(`${name}.resolution`)
     if (name === 'currentRecordingFile') throw new UnsupportedSetting(name, 'This key is written by the recorder alone')
     if (name === 'cam1-light' || name === 'light0') throw new UnsupportedSetting(name, 'This board has no such light')
   }
@@ -183,6 +187,10 @@ export class State implements Component {
       throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', 'record')
     const refused = command !== undefined && command !== 'start' && nextRecordingState(state, command) === undefined
     if (refused) throw new Conflict(`A recording that is ${state} cannot take this`, command)
+  }
+
+  private withTwins(sent: Batch): Batch {
+    return withTwins(sent, (key) => this.value(key))
   }
 
   private command(batch: Batch): RecordingCommand | undefined {
@@ -231,6 +239,10 @@ export class State implements Component {
   }
 }
 
+function badResolution(field: string): ApiError {
+  return new ApiError('INVALID_RESOLUTION', 'Both sides must be even and at most 7680x4320', field)
+}
+
 /** The camera's part of a batch, in the camera's terms. The values have passed their schemas. */
 function cameraChange(batch: Batch): Record<string, number> {
   const change: Record<string, number> = {}
@@ -239,7 +251,7 @@ function cameraChange(batch: Batch): Record<string, number> {
   }
   if ('resolution' in batch) {
     const size = parseResolution(batch.resolution as string)
-    if (!size) throw new ApiError('INVALID_RESOLUTION', 'Both sides must be even and at most 7680x4320', 'resolution')
+    if (!size) throw badResolution('resolution')
     Object.assign(change, size)
   }
   return change

@@ -54,6 +54,20 @@ t.test('settings', async (t) => {
       [operator, 'brightness', undefined, 400, 'INVALID_REQUEST'],
       [operator, 'fps', 61, 400, 'INVALID_REQUEST'],
       [operator, 'resolution', '"1281x721"', 422, 'INVALID_RESOLUTION'],
+      [
+        operator,
+        'timelapseSettings',
+        { interval: 100, resolution: '640x480', duration: 1e300, format: 'mp4' },
+        400,
+        'INVALID_REQUEST',
+      ],
+      [
+        operator,
+        'timelapseSettings',
+        { interval: 100, resolution: '641x480', duration: 9000, format: 'mp4' },
+        422,
+        'INVALID_RESOLUTION',
+      ],
       [operator, 'light0', true, 422, 'UNSUPPORTED_SETTING'],
       [operator, 'nothing', 1, 404, 'NOT_FOUND'],
       [operator, 'constructor', 1, 404, 'NOT_FOUND'],
@@ -67,6 +81,18 @@ t.test('settings', async (t) => {
     t.match(await viewer.get('/api/settings/nothing'), { status: 404 })
     for (const body of [[], 7, null]) t.match(await operator.post('/api/settings', JSON.stringify(body)), { status: 400 })
     t.equal(await value(viewer, 'brightness'), 42)
+  })
+
+  await t.test('values that are one under two names stay one, whoever writes meanwhile', async (t) => {
+    for (let n = 1; n <= 15; n++) {
+      await Promise.all([
+        operator.post('/api/settings', { brightness: 42 - (n % 2), timelapseInterval: 1000 + n }),
+        admin.post('/api/settings', { timelapseDuration: 60_000 + n }),
+      ])
+      const { timelapseSettings, ...rest } = (await viewer.get('/api/settings')).body
+      t.match(timelapseSettings, { interval: 1000 + n, duration: 60_000 + n })
+      t.match(rest, { timelapseInterval: 1000 + n, timelapseDuration: 60_000 + n })
+    }
   })
 
   await t.test('who may not see the active camera does not see its keys', async (t) => {
