@@ -56,6 +56,8 @@ export class Exchange {
   bodyLength = 0
   /** More of the body may come than is worth swallowing: the answer closes the connection. */
   unreadBody = false
+  /** What a client that is still sending is granted before it is refused. */
+  beforeRefusal: (() => Promise<void>) | null = null
   /** Goes out with whatever the answer will be. */
   readonly headers: Record<string, string> = {}
   challenges: readonly string[] = []

@@ -143,25 +143,33 @@ export class Pipeline {
     if (this.limited(exchange, route.rate)) return
     this.#refuseSurplus(exchange)
     if (!reading && route.upload === undefined) this.#refuseLongBody(exchange, route)
+    const stream = route.upload === undefined ? null : this.#stream(exchange)
     const query = exchange.rawQuery === '' ? NO_QUERY : parseQuery(exchange.rawQuery)
     const caller = this.#authenticate(exchange, route, query.get('token') ?? '')
     if (!(caller instanceof Promise)) {
       authorise(route, caller)
-      return this.#receive(this.#newRequest(exchange, req, match, route, query), caller)
+      return this.#receive(this.#newRequest(exchange, req, match, route, query, stream), caller)
     }
     // Handled below; but should the body be refused before, nobody would, and that ends the process.
     caller.catch(() => undefined)
     // The body comes in meanwhile: there is no telling it to wait.
-    const request = this.#newRequest(exchange, req, match, route, query)
+    const request = this.#newRequest(exchange, req, match, route, query, stream)
     return caller.then((known) => {
       authorise(route, known)
       return this.#receive(request, known)
     })
   }
 
-  #newRequest(exchange: Exchange, req: HttpRequest, match: Match, route: Route, query: ReadonlyMap<string, string>): Request {
+  #newRequest(
+    exchange: Exchange,
+    req: HttpRequest,
+    match: Match,
+    route: Route,
+    query: ReadonlyMap<string, string>,
+    stream: BodyStream | null,
+  ): Request {
     const reading = exchange.method === 'GET' || exchange.isHead
-    const body = reading ? null : route.upload === undefined ? this.#collect(exchange, route) : this.#stream(exchange)
+    const body = reading || route.upload !== undefined ? stream : this.#collect(exchange, route)
     return { exchange, route, params: match.params, query, body, contentType: body === null ? '' : req.getHeader('content-type') }
   }
 
@@ -254,6 +262,7 @@ export class Pipeline {
       exchange.unreadBody = false
     })
     exchange.onEnd(() => body.cancel())
+    exchange.beforeRefusal = () => body.discard()
     return body
   }
 
@@ -266,10 +275,7 @@ export class Pipeline {
       const stream = body instanceof BodyStream ? body : null
       stream?.admit(this.#uploads)
       const form = new FormBody(stream, contentType, limit, bodyLength > 0 ? bodyLength : null)
-      return this.#call(request, caller, form)?.catch(async (error: unknown) => {
-        await stream?.discard()
-        throw error
-      })
+      return this.#call(request, caller, form)
     }
     if (body === null || body instanceof BodyStream) return this.#call(request, caller, undefined)
     if (!isJsonType(contentType)) throw new InvalidRequest('content-type', 'The body must be application/json')
@@ -314,8 +320,10 @@ export class Pipeline {
       log.error({ err: thrown, id, method: exchange.method, path: exchange.path }, 'request failed')
       error = new ApiError('INTERNAL_ERROR', 'The server has failed', id)
     }
+    const answer = () => sendError(exchange, error as ApiError, now())
     if (exchange.done) exchange.abandon()
-    else sendError(exchange, error as ApiError, now())
+    else if (exchange.beforeRefusal === null) answer()
+    else void exchange.beforeRefusal().then(answer)
   }
 
   #validator(route: Route): Validator {

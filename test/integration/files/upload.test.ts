@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../http/harness.ts'
-import { FORM_TYPE, form, serveFiles } from './harness.ts'
+import { FORM_TYPE, form, type Part, serveFiles } from './harness.ts'
 
 const MB = 1024 * 1024
 const leftovers = (root: string) => readdirSync(join(root, '.uploads'))
@@ -171,6 +171,11 @@ t.test('roles come first, then the length, before a byte is taken', async (t) =>
     `POST /upload HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${as}\r\nContent-Type: ${FORM_TYPE}\r\nContent-Length: ${length}\r\n\r\n`
   t.match(await client.raw(head('viewer', 10 * MB)), /^HTTP\/1.1 403 /)
   t.match(await client.raw(head('operator', 10 * MB)), /^HTTP\/1.1 413 [\s\S]*PAYLOAD_TOO_LARGE/)
+  // Who sends all the same must not see a broken connection instead.
+  const large: Part[] = [['file', Buffer.alloc(20 * MB), 'large']]
+  t.match(await upload(large, ''), { status: 401, body: { error: { code: 'INVALID_CREDENTIALS' } } })
+  t.match(await upload(large, 'viewer'), { status: 403, body: { error: { code: 'PERMISSION_DENIED' } } })
+  t.match(await upload(large), { status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE' } } })
   t.equal((await upload([['file', Buffer.alloc(MB), 'just']])).status, 200)
   t.match(await upload([['file', Buffer.alloc(MB + 1), 'over']]), { status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE' } } })
   limits.maxUploadBytes = 2 * MB
