@@ -186,6 +186,8 @@ t.test('the catalogue over HTTP', async (t) => {
       told.find((message) => 'error' in message),
       { error: { code: 'PERMISSION_DENIED' } },
     )
+    t.match(await api.post('/api/settings/tagCategories', []), { status: 403, body: { error: { code: 'PERMISSION_DENIED' } } })
+    t.match((await viewer.get('/api/settings')).body, { tagCategories: [{ name: 'event' }] })
     const made = await api.post('/api/tag-categories', { name: 'Parcel', color: '#AABBCC' })
     t.match(made, { status: 200, body: { category: { id: 6, name: 'Parcel', color: '#aabbcc' } } })
     await until(
