@@ -24,6 +24,8 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
   keyFrames = 0
   /** RTP packets of the sound, where that was set up. */
   soundPackets = 0
+  /** RTCP has said that the pictures are over. */
+  over = false
   /** `performance.now()` at the first whole key frame. */
   firstKeyFrameAt: number | null = null
   lastPacketAt = 0
@@ -84,6 +86,12 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
       client.close()
       throw error
     }
+  }
+
+  /** A request about what it plays, whatever the answer. */
+  ask(method: string, headers: Record<string, string> = {}): Promise<Reply> {
+    if (method === 'PLAY') this.over = false
+    return this.request(method, this.uri, headers)
   }
 
   /** Resolves when `count` key frames have arrived whole. */
@@ -168,6 +176,7 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
     if (this.buffer.length < 4) return 0
     const length = this.buffer.readUInt16BE(2)
     if (this.buffer.length < 4 + length) return 0
+    if (this.buffer[1] === 1) this.over ||= saysGoodbye(this.buffer.subarray(4, 4 + length))
     if (this.buffer[1] === 2) this.soundPackets += 1
     if (this.buffer[1] === 0) this.rtp(this.buffer.subarray(4, 4 + length))
     return 4 + length
@@ -225,4 +234,12 @@ function nalTypes(payload: Buffer): number[] {
   const types: number[] = []
   for (let at = 1; at + 2 < payload.length; at += 2 + payload.readUInt16BE(at)) types.push((payload[at + 2] ?? 0) & 0x1f)
   return types
+}
+
+/** Is there a BYE among the packets of an RTCP compound? */
+function saysGoodbye(compound: Buffer): boolean {
+  for (let at = 0; at + 4 <= compound.length; at += 4 * (compound.readUInt16BE(at + 2) + 1)) {
+    if (compound[at + 1] === 203) return true
+  }
+  return false
 }

@@ -1,6 +1,8 @@
 #include "rtsp_playback.h"
 #include "rtsp_playback_media.h"
 
+#include <string.h>
+
 #define MIN_RATE 0.125
 #define MAX_RATE 16.0
 
@@ -116,8 +118,20 @@ static GstRTSPStatusCode adjust_play_response(GstRTSPClient *client, GstRTSPCont
     return GST_RTSP_STS_OK;
 }
 
+/* The query chooses, it is no part of the place: PLAY may come with it, or without. Clients that
+ * put a track's name behind the whole address put it behind the query. */
+static char *make_path_from_uri(GstRTSPClient *client, const GstRTSPUrl *url)
+{
+    const char *rest = url->query ? strchr(url->query, '/') : NULL;
+
+    if (rest && rest[1] == '\0')
+        rest = NULL;
+    return g_strconcat(*url->abspath ? url->abspath : "/", rest, NULL);
+}
+
 static void cam_rtsp_client_class_init(CamRtspPlayerClass *klass)
 {
+    klass->parent.make_path_from_uri = make_path_from_uri;
     klass->parent.adjust_play_mode = adjust_play_mode;
     klass->parent.adjust_play_response = adjust_play_response;
 }
