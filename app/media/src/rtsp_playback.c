@@ -67,6 +67,7 @@ static GstRTSPStatusCode adjust_play_mode(GstRTSPClient *client, GstRTSPContext 
 
     if (!playback)
         return GST_RTSP_STS_OK;
+    cam_playback_see_use(playback, ctx->media);
     if (*rate <= 0)
         return GST_RTSP_STS_HEADER_FIELD_NOT_VALID_FOR_RESOURCE;
     *rate = CLAMP(*rate, MIN_RATE, MAX_RATE);

@@ -17,6 +17,8 @@ typedef struct {
     GstAppSrc *source; /* NULL: there is no such track */
     CamCursor *cursor;
     CamLeadIn *lead_in; /* what is sent before the cursor's; or NULL */
+    int stream;         /* its number in the media */
+    gint unused;        /* atomic; the client has not set it up */
     gboolean begun;     /* something was sent since the last seek */
 } Track;
 
@@ -31,6 +33,7 @@ struct _CamPlayback {
 
 typedef struct {
     GstRTSPMedia parent;
+    GstElement *rtpbin; /* borrowed */
 } CamPlaybackMedia;
 
 typedef struct {
@@ -173,6 +176,9 @@ static void on_need_data(GstAppSrc *source, guint length, gpointer user_data)
     CamPlaybackMode mode = cam_playback_mode(track->playback);
     GstBuffer *unit;
 
+    if (g_atomic_int_get(&track->unused))
+        return;
+
     /* One unit of sound, so that all tracks have begun; then silence until the picture ends. */
     if (track->kind == CAM_TRACK_AUDIO && mode.rate != 1 && track->begun)
         return;
@@ -259,14 +265,49 @@ static GstElement *make_source(CamPlayback *self, GstElement *bin, CamTrackKind 
     GstElement *source = add(bin, "appsrc", NULL);
     GstCaps *caps = cam_timeline_caps(self->timeline, kind);
 
-    *track =
-        (Track){self, kind, GST_APP_SRC(source), cam_cursor_new(self->timeline, kind), NULL, FALSE};
+    track->playback = self;
+    track->kind = kind;
+    track->source = GST_APP_SRC(source);
+    track->cursor = cam_cursor_new(self->timeline, kind);
     g_object_set(source, "format", GST_FORMAT_TIME, "max-bytes", (guint64)0, "caps", caps,
                  "duration", cam_timeline_duration(self->timeline), NULL);
     gst_util_set_object_arg(G_OBJECT(source), "stream-type", "seekable");
     gst_app_src_set_callbacks(GST_APP_SRC(source), &callbacks, track, NULL);
     gst_caps_unref(caps);
     return source;
+}
+
+/* Nothing takes what is sent on a track that the client has not set up, which would be an error. */
+static GstPadProbeReturn drop_unused(GstPad *pad, GstPadProbeInfo *info, gpointer track)
+{
+    return g_atomic_int_get(&((Track *)track)->unused) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+
+/* Where the media holds back what it has prepared. */
+static void drop_at(GstRTSPMedia *media, Track *track)
+{
+    g_autofree char *name = g_strdup_printf("send_rtp_src_%d", track->stream);
+    GstPad *pad = gst_element_get_static_pad(((CamPlaybackMedia *)media)->rtpbin, name);
+
+    if (!pad)
+        return;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, drop_unused,
+                      track, NULL);
+    gst_object_unref(pad);
+}
+
+void cam_playback_see_use(CamPlayback *self, GstRTSPMedia *media)
+{
+    for (int i = 0; i < CAM_N_TRACKS; i++) {
+        Track *track = &self->tracks[i];
+        GstRTSPStream *stream =
+            track->source ? gst_rtsp_media_get_stream(media, (guint)track->stream) : NULL;
+
+        if (!stream || gst_rtsp_stream_is_complete(stream) || g_atomic_int_get(&track->unused))
+            continue;
+        g_atomic_int_set(&track->unused, TRUE);
+        drop_at(media, track);
+    }
 }
 
 /* FALSE: this machine lacks what it needs. */
@@ -281,6 +322,7 @@ static gboolean add_track(CamPlayback *self, GstElement *bin, CamTrackKind kind,
     if (!pay || (front_name && !(front = add(bin, front_name, NULL))))
         return FALSE;
     source = make_source(self, bin, kind);
+    self->tracks[kind].stream = number;
     if (g_object_class_find_property(G_OBJECT_GET_CLASS(pay), "aggregate-mode"))
         gst_util_set_object_arg(G_OBJECT(pay), "aggregate-mode", "zero-latency");
     if (kind == CAM_TRACK_VIDEO && cam_timeline_codec(self->timeline, kind) != CAM_CODEC_MJPEG)
@@ -370,8 +412,15 @@ static gboolean query_stop(GstRTSPMedia *media, gint64 *stop)
     return TRUE;
 }
 
+static gboolean setup_rtpbin(GstRTSPMedia *media, GstElement *rtpbin)
+{
+    ((CamPlaybackMedia *)media)->rtpbin = rtpbin;
+    return TRUE;
+}
+
 static void cam_playback_media_class_init(CamPlaybackMediaClass *klass)
 {
+    klass->parent.setup_rtpbin = setup_rtpbin;
     klass->parent.query_position = query_position;
     klass->parent.query_stop = query_stop;
 }
