@@ -79,7 +79,7 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   const fast = await client.ask('PLAY', { Range: 'npt=1-', Scale: '2' })
   t.match(fast, { status: 200 })
   t.match(fast.headers.get('scale'), /^2\.000/)
-  t.match(fast.headers.get('range'), /^npt=1(\.0+)?-7/)
+  t.match(fast.headers.get('range'), /^npt=1(\.\d+)?-7/)
   await until(() => client.over, Boolean, 'the end at double speed', 8000)
   const took = performance.now() - begun
   t.ok(took > 2500 && took < 4500, `6 s at double speed took ${Math.round(took)} ms`)
@@ -89,7 +89,7 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   await client.teardown()
   const part = await RtspClient.play(server, `/recording?id=${ids[0]}`)
   const cut = await part.ask('PLAY', { Range: 'npt=2-3' })
-  t.match(cut.headers.get('range'), /^npt=2(\.0+)?-3/)
+  t.match(cut.headers.get('range'), /^npt=2(\.\d+)?-3/)
   const cutAt = performance.now()
   await until(() => part.over, Boolean, 'the end of a range')
   t.ok(performance.now() - cutAt < 2500, 'a range ends where it says')
