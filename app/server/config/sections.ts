@@ -58,7 +58,8 @@ export function fitSection<S extends Section>(
   const value: Record<string, unknown> = { ...defaults }
   const dropped: string[] = []
   for (const [key, own] of Object.entries(typeof stored === 'object' && stored !== null ? stored : {})) {
-    const schema = SECTIONS[section].properties[key as never]
+    const { properties } = SECTIONS[section]
+    const schema = Object.hasOwn(properties, key) ? properties[key as never] : undefined
     if (schema !== undefined && Value.Check(schema, own)) value[key] = own
     else dropped.push(key)
   }

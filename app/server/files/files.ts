@@ -1,6 +1,6 @@
 /** Files on the device's storage, as users see them: upload, listing, download, delete. Nothing outside the storage's folder is touched or named. */
 import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, InvalidRequest, PermissionDenied } from '../errors.ts'
@@ -153,12 +153,15 @@ export class Files implements Component {
         if (found === null) throw missing()
         try {
           const own = [...real, found.name]
+          const camera = this.recordings.ownerOf(devicePath(own))?.camera
           if (found.stats.isDirectory()) await this.removeFolder(viewer, folder, found, own, recursive)
           else if (found.stats.isFile()) await this.removeFile(viewer, folder, own)
           else throw missing()
           await syncNames(folder)
           this.space.outdate()
-          this.bus.publish('file', 'deleted', { path: devicePath(own), recursive: found.stats.isDirectory() })
+          const told = { path: devicePath(own), recursive: found.stats.isDirectory() }
+          // Who may not see the camera does not hear of its recordings.
+          this.bus.publish('file', 'deleted', camera === undefined ? told : { ...told, camera })
         } finally {
           await found.handle.close()
         }
@@ -248,7 +251,12 @@ export class Files implements Component {
     const path = devicePath(parts)
     this.demandOwn(viewer, path)
     this.demandFinished(path)
-    await rm(at(folder, parts.at(-1) ?? ''))
+    try {
+      await unlink(at(folder, parts.at(-1) ?? ''))
+    } catch (error) {
+      // The retention, or whoever deletes recordings, was quicker.
+      throw isAbsent(error) ? missing() : error
+    }
     this.recordings.forgetFile(path)
   }
 

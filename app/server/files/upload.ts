@@ -58,13 +58,18 @@ export class Upload {
 
   /** In every case the last call: what did not get a name leaves nothing. */
   async end(): Promise<void> {
-    await this.file?.close()
+    const { file } = this
     this.file = undefined
-    await unlink(at(this.folder, this.name)).catch((error: unknown) => {
-      if (!isAbsent(error)) throw error
-    })
-    await this.folder.close()
-    this.space.release(this.share, this.placed)
+    try {
+      await file?.close()
+      await unlink(at(this.folder, this.name)).catch((error: unknown) => {
+        if (!isAbsent(error)) throw error
+      })
+    } finally {
+      // Also of a disk that fails: else its promised space would never be free again.
+      this.space.release(this.share, this.placed)
+      await this.folder.close()
+    }
   }
 }
 

@@ -30,6 +30,7 @@ t.test('files go with their catalogue entry, folders only when that is meant', a
   t.equal(await remove('plain'), 'ok')
   t.equal(await remove('plain'), '404 FILE_NOT_FOUND')
   t.equal(await remove('rec.mp4'), 'ok')
+  t.match(events.at(-1), { type: 'deleted', data: { camera: 0 } }, 'told only to those who may see the camera')
   t.same(recordings.forgotten, ['/media/data/rec.mp4'])
   t.equal(await remove('live.mp4'), '409 RECORDING_IN_PROGRESS')
   t.equal((await client.json('/files/live.mp4')).status, 409, 'what is being written is not served')
@@ -43,6 +44,7 @@ t.test('files go with their catalogue entry, folders only when that is meant', a
 
   writeFileSync(join(root, 'day/inner/live.mp4'), '')
   recordings.rows.set('/media/data/day/inner/live.mp4', { id: 4, camera: 0, state: 'recording' })
+  for (let i = 0; i < 1500; i++) writeFileSync(join(root, `day/inner/${i}`), '')
   const before = readdirSync(join(root, 'day'))
   t.equal(await remove('day?recursive=true'), '409 RECORDING_IN_PROGRESS')
   t.same(readdirSync(join(root, 'day')), before, 'nothing was deleted before')
