@@ -28,6 +28,12 @@ export const StillIcon = () => (
   </Icon>
 )
 
+export const PauseIcon = () => (
+  <Icon>
+    <path d="M8 5v14M16 5v14" />
+  </Icon>
+)
+
 export const PlayIcon = () => (
   <Icon>
     <path d="M7 4.5v15l12-7.5z" />

@@ -22,7 +22,8 @@ export function noticeFor({ category, type, data }: ServerEvent): NoticeText | n
     case 'recording/stopped':
       return stopped(name, data)
     case 'recording/resumed':
-      return { kind: 'info', text: `The recording goes on in ${name}` }
+      // In the same file when somebody had paused it: he knows.
+      return data.after === undefined ? null : { kind: 'info', text: `The recording goes on in ${name}` }
     case 'camera/snapshot':
       return { kind: 'success', text: `Still saved: ${name}` }
     case 'camera/no_signal':

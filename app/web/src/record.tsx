@@ -1,8 +1,8 @@
-/** Recording and stills: two buttons and what they do right now. */
+/** Recording and stills: the buttons and what they do right now. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Device } from './device.ts'
 import { formatBytes, formatDuration } from './format.ts'
-import { StillIcon } from './icons.tsx'
+import { PauseIcon, PlayIcon, StillIcon } from './icons.tsx'
 import { useNow } from './use-now.ts'
 
 const ANSWER_MS = 8000
@@ -10,7 +10,8 @@ const ANSWER_MS = 8000
 export function RecordBar({ device }: { device: Device }) {
   const { keys, online, recordingSince, freeBytes, refusals, set } = device
   const recording = keys.record === true
-  const [asked, ask] = useWaiting(recording, refusals)
+  const paused = keys.recordingState === 'paused'
+  const [asked, ask] = useWaiting(keys.recordingState ?? '', refusals)
   const connected = device.camera?.connected === true
 
   return (
@@ -18,7 +19,7 @@ export function RecordBar({ device }: { device: Device }) {
       <button
         type="button"
         class={recording ? 'record active' : 'record'}
-        disabled={!online || asked || (!recording && !connected)}
+        disabled={!online || asked || paused || (!recording && !connected)}
         onClick={() => {
           ask()
           set({ record: !recording })
@@ -27,13 +28,26 @@ export function RecordBar({ device }: { device: Device }) {
         <span class="dot" aria-hidden="true" />
         {recording ? 'Stop recording' : 'Start recording'}
       </button>
+      {recording && (
+        <button
+          type="button"
+          disabled={!online || asked}
+          onClick={() => {
+            ask()
+            set({ recordingState: paused ? 'recording' : 'paused' })
+          }}
+        >
+          {paused ? <PlayIcon /> : <PauseIcon />}
+          {paused ? 'Go on' : 'Pause'}
+        </button>
+      )}
       <button type="button" disabled={!online || !connected || keys.snap === true} onClick={() => set({ snap: true })}>
         <StillIcon />
         Take a still
       </button>
       <p class="recording-state">
         {recording ? (
-          <Running since={recordingSince} file={keys.currentRecordingFile ?? ''} />
+          <Running since={recordingSince} paused={paused} file={keys.currentRecordingFile ?? ''} />
         ) : (
           <Free bytes={freeBytes} online={online} />
         )}
@@ -42,11 +56,11 @@ export function RecordBar({ device }: { device: Device }) {
   )
 }
 
-function Running({ since, file }: { since: number | null; file: string }) {
+function Running({ since, paused, file }: { since: number | null; paused: boolean; file: string }) {
   const now = useNow()
   return (
     <>
-      <strong class="elapsed">{since === null ? '0:00' : formatDuration(now - since)}</strong>{' '}
+      <strong class="elapsed">{paused ? 'Paused' : since === null ? '0:00' : formatDuration(now - since)}</strong>{' '}
       <span class="filename muted">{file}</span>
     </>
   )
@@ -58,7 +72,7 @@ function Free({ bytes, online }: { bytes: number | null; online: boolean }) {
 }
 
 /** True from the click until the state has changed, the server has refused, or nobody has answered. */
-function useWaiting(state: boolean, refusals: number): [boolean, () => void] {
+function useWaiting(state: string, refusals: number): [boolean, () => void] {
   const [waiting, setWaiting] = useState(false)
   // A change of either is the answer
   useEffect(() => setWaiting(false), [state, refusals])

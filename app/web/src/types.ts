@@ -116,6 +116,7 @@ export interface StateKeys {
   readonly fps?: number
   readonly record?: boolean
   readonly snap?: boolean
+  readonly recordingState?: 'stopped' | 'recording' | 'paused'
   readonly currentRecordingFile?: string
 }
 
