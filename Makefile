@@ -9,7 +9,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-web test-leak
+.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-web test-leak
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -54,6 +54,9 @@ test-media: build ## frames, latency, crashes and full disks, with real RTSP cli
 test-crash: build ## kill -9 in the middle of what writes: old or new, never half
 	$(TAP) --jobs=1 $(call tests,crash)
 
+test-crash-full: build ## the same with 200 kills of recordings, about half an hour
+	CRASH_ROUNDS=200 $(TAP) --jobs=1 test/crash/recordings.test.ts
+
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
 
@@ -62,6 +65,7 @@ test-leak: build ## descriptors, threads and memory after many sessions
 
 bench: build ## CPU time per unit, compared within the run
 	npx tsx test/bench/run.ts
+	npx tsx test/bench/recording.ts
 
 bench-http: build ## CPU per request against Fastify and Express, Basic credentials, logins
 	npx tsx test/bench/http.ts

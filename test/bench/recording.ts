@@ -1,0 +1,57 @@
+/**
+ * What recording costs with the 1080p30 test camera while it is streamed: percent of one core, of the server and the helper together, beyond
+ * streaming alone. Prints one JSON object; the main stream as it is must stay below the limit. Run by `make bench`.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { login } from '../support/api.ts'
+import { helperPid, usage } from '../support/process.ts'
+import { RtspClient } from '../support/rtsp-client.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const LIMIT_PERCENT = 3
+const WINDOW_MS = 10_000
+/** The first one is what the limit is for: nothing is encoded twice. */
+const FORMS = {
+  'mp4 h264': { format: 'mp4', includeAudio: false },
+  'mp4 h264 aac': { format: 'mp4', includeAudio: true },
+  'avi h264 pcm': { format: 'avi', includeAudio: true },
+  'mp4 h264 of its own': { format: 'mp4', includeAudio: false, bitrate: 4_000_000 },
+  'avi mjpeg': { format: 'avi', video_codec: 'mjpeg', includeAudio: false },
+  'mp4 h265 720p15': { format: 'mp4', video_codec: 'h265', resolution: '1280x720', fps: 15, includeAudio: false },
+  timelapse: { mode: 'timelapse', interval_ms: 1000 },
+} as const
+
+async function load(server: TestServer): Promise<number> {
+  const pids = [server.pid, helperPid(server)]
+  const spent = () => pids.reduce((sum, pid) => sum + usage(pid).cpuSeconds, 0)
+  const [before, began] = [spent(), performance.now()]
+  await delay(WINDOW_MS)
+  return ((spent() - before) / (performance.now() - began)) * 100_000
+}
+
+// The test support wants somebody who cleans up at the end.
+const cleanups: (() => unknown)[] = []
+const owner = { teardown: (work: () => unknown) => cleanups.unshift(work) } as unknown as Test
+try {
+  const server = await startServer(owner, { args: ['--camera', 'test:1920x1080@30', '--log-level', 'warn'] })
+  const api = await login(server)
+  const viewer = await RtspClient.play(server)
+  await viewer.gotKeyFrames()
+  const added: Record<string, number> = {}
+  let [streaming, first] = [0, Number.NaN]
+  for (const [name, form] of Object.entries(FORMS)) {
+    streaming = await load(server)
+    const { status, body } = await api.post('/api/recording/start', { mode: 'video', ...form })
+    if (status !== 200) throw new Error(`${name}: ${JSON.stringify(body)}`)
+    added[name] = Math.round(((await load(server)) - streaming) * 10) / 10
+    if (Number.isNaN(first)) first = added[name] ?? Number.NaN
+    await api.post('/api/recording/stop')
+  }
+  await viewer.teardown()
+  const figures = { cpu_percent_streaming_1080p30: Math.round(streaming * 10) / 10, cpu_percent_added_by_recording: added }
+  process.stdout.write(`${JSON.stringify({ ...figures, limit: LIMIT_PERCENT, beyond: !(first < LIMIT_PERCENT) }, null, 2)}\n`)
+  if (!(first < LIMIT_PERCENT)) process.exitCode = 1
+} finally {
+  for (const work of cleanups) await work()
+}
