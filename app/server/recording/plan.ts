@@ -103,7 +103,8 @@ export function planRecording(
   const size = sizeOf(request, native, usual)
   const rates = ratesOf(kind, request, camera, native, defaults)
   const encoded = { ...size, fps: rates.encode }
-  const bitrateKbps = bitrateOf(request, encoded, format, usual)
+  // A bitrate is of the file as it is played.
+  const bitrateKbps = bitrateOf(request, { ...size, fps: rates.play }, format, usual)
   const mainStream = size.width === native.width && size.height === native.height && rates.encode === native.fps
   const shared = kind === 'video' && format.video === 'h264' && mainStream && bitrateKbps === bitrateFor(native, 'high')
   const timed = { kind, rates, bitrateKbps, interval: request.interval_ms ?? defaults.timelapse.interval }
@@ -213,7 +214,8 @@ function estimate(
   { kind, rates, bitrateKbps, interval }: { kind: RecordingMode; rates: Rates; bitrateKbps: number; interval: number },
   realSeconds: number,
 ): number {
-  const seconds = kind === 'timelapse' ? (realSeconds * 1000) / interval / rates.play : realSeconds
+  const pictures = kind === 'timelapse' ? (realSeconds * 1000) / interval : realSeconds * rates.encode
+  const seconds = pictures / rates.play
   return Math.round((bitrateKbps * 1000 * seconds) / 8)
 }
 

@@ -85,6 +85,8 @@ t.test('slow motion asks the camera for its rate, and only for one that it is kn
   const plan = planRecording({ mode: 'slowmotion' }, camera, now)
   t.match(plan, { captureFps: 120, encode: { fps: 120 }, mode: { fps: 30 }, slowMotion: { playback_fps: 30 } })
   t.equal(mediaTime(plan, 1000), 4000)
+  const short = planRecording({ mode: 'slowmotion', duration: 10, bitrate: 1_000_000 }, camera, now)
+  t.equal(short.estimatedBytes, (1_000_000 * 40) / 8, 'the bitrate is of the file as it is played')
   const device = { ...camera, spec: parseCameraSpec('v4l2:/dev/video0@1280x720@60') }
   t.throws(() => planRecording({ mode: 'slowmotion' }, device, now), { code: 'UNSUPPORTED_SETTING', details: 'fps' })
   t.match(planRecording({ mode: 'slowmotion', fps: 60 }, device, now), { captureFps: 60 })
