@@ -271,6 +271,7 @@ export class Recorder implements Component {
   private async end(active: Active): Promise<RecordingRow> {
     const actor = currentActor()
     if (actor) active.stoppedBy = actor
+    active.stopping = true
     await delay(Math.max(0, active.startedAt + SHORTEST_MS - performance.now()))
     await this.media.call('recorder.stop', { id: active.row.id }).catch((error) => {
       this.log.warn({ id: active.row.id, error: errorText(error) }, 'recorder did not stop by itself')
@@ -321,7 +322,7 @@ export class Recorder implements Component {
       if (!active || state === 'stopped' || this.stopping) continue
       const { plan, row, origin, watch } = active
       const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - watch.ms)
-      if (plan.durationMs === 0 || remaining >= 1000) {
+      if (!active.stopping && (plan.durationMs === 0 || remaining >= 1000)) {
         const until = state === 'paused' ? Number.POSITIVE_INFINITY : performance.now() + RESUME_WITHIN_MS
         slot.resume = { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row, until }
       }

@@ -25,6 +25,8 @@ export class Active {
   part = 1
   /** Why we asked the helper to stop, when it was not the user. */
   stopReason?: EndReason
+  /** It is to end, and is not taken up again when the helper dies over that. */
+  stopping = false
   /** Who stopped it, when somebody did. */
   stoppedBy?: Actor
   ending = false
