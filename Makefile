@@ -9,7 +9,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-web test-leak
+.PHONY: help install run build test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-web test-leak
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -69,6 +69,9 @@ bench: build ## CPU time per unit, compared within the run
 
 bench-http: build ## CPU per request against Fastify and Express, Basic credentials, logins
 	npx tsx test/bench/http.ts
+
+bench-load: build ## 50 clients asking all kinds of things at once: p50 and p99 by kind
+	npx tsx test/bench/load.ts
 
 bench-catalogue: | install ## the catalogue with a million entries: start-up, lists, changes, memory
 	npx tsx test/bench/catalogue.ts

@@ -11,12 +11,14 @@ import { empty, removeEmpty, type Watcher } from './removal.ts'
 import { Space } from './space.ts'
 import type { DeviceStorage } from './storage.ts'
 import { at, type Found, isAbsent, missing, peek, reopen, syncNames, Tree } from './tree.ts'
+import { Turnstile } from './turnstile.ts'
 import { full, Upload } from './upload.ts'
 import { walk } from './walk.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 /** Each may look at 100,000 entries. */
 const LISTINGS_AT_ONCE = 4
+const LISTINGS_WAITING = 64
 
 /** What the files must know of recordings. */
 export interface RecordedFiles {
@@ -50,7 +52,9 @@ export class Files implements Component {
   private readonly space: Space
   /** Files get and lose their names one after the other. */
   private turn: Promise<unknown> = Promise.resolve()
-  private listings = 0
+  private readonly listings = new Turnstile(LISTINGS_AT_ONCE, LISTINGS_WAITING, () => {
+    return new ApiError('SERVICE_UNAVAILABLE', 'Too many listings are being made', 'files', { 'Retry-After': '1' })
+  })
 
   constructor(
     storage: DeviceStorage,
@@ -81,15 +85,7 @@ export class Files implements Component {
     if (query.filter !== undefined && !/^\.?[^./]{1,32}$/.test(query.filter)) {
       throw new InvalidRequest('query.filter', 'An extension such as .avi is expected')
     }
-    if (this.listings >= LISTINGS_AT_ONCE) {
-      throw new ApiError('SERVICE_UNAVAILABLE', 'Too many listings are being made', 'files', { 'Retry-After': '1' })
-    }
-    this.listings++
-    try {
-      return await listFolder(this.tree, parts, { ...query, sees: (file) => this.mayRead(viewer, file) })
-    } finally {
-      this.listings--
-    }
+    return this.listings.pass(() => listFolder(this.tree, parts, { ...query, sees: (file) => this.mayRead(viewer, file) }))
   }
 
   /** The file is opened when it is sent; whatever its path leads to by then, it is a regular file of the storage. */
