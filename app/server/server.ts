@@ -194,10 +194,12 @@ export class CameraServer {
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))
     const settings = [
+      // Who may do what is in force before the cameras take their time.
+      auth.transfer,
       new SettingsTransfer(store, places, bus),
       new CameraTransfer(cameras),
+      // Last: its copy beside the database is written whether or not what comes behind can be.
       new CategoryTransfer(categories),
-      auth.transfer,
     ]
     const backups = await this.begin(new Backups(data('backups'), configuration, settings, bus, childLogger(log, 'backup')))
     await cameras.settled(CAMERA_PATIENCE_MS)

@@ -123,12 +123,12 @@ export class Backups implements Component {
 
   private sectionsOf(value: unknown): Partial<SectionValues> {
     if (value === undefined) return {}
-    if (typeof value !== 'object' || value === null)
-      throw new InvalidRequest('backup.content.configuration', 'Expected an object')
+    demandObject(value, 'backup.content.configuration')
     const sections: Record<string, unknown> = {}
     for (const [name, fields] of Object.entries(value)) {
       const where = `backup.content.configuration.${name}`
       if (!isSection(name)) throw new InvalidRequest(where, 'This section is not known')
+      demandObject(fields, where)
       const { value: fitting, dropped } = fitSection(name, fields, this.configuration.get(name))
       if (dropped.length > 0) throw new InvalidRequest(`${where}.${dropped[0]}`, 'This field is not known or out of its range')
       sections[name] = fitting
@@ -193,6 +193,10 @@ export class Backups implements Component {
     const candidates = [`settings_${stamp}`, ...Array.from({ length: MAX_BACKUPS }, (_, i) => `settings_${stamp}_${i + 2}`)]
     return candidates.find((name) => !names.includes(name)) ?? `settings_${stamp}`
   }
+}
+
+function demandObject(value: unknown, field: string): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new InvalidRequest(field, 'Expected an object')
 }
 
 function parseFile(file: string): unknown {

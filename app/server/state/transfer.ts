@@ -1,6 +1,7 @@
 /** The stored keys in a backup of settings. */
 import { Value } from '@sinclair/typebox/value'
 import type { Bus } from '../bus.ts'
+import { parseResolution } from '../cameras/index.ts'
 import { InvalidRequest } from '../errors.ts'
 import type { Places } from '../recording/index.ts'
 import type { Store, Table } from '../store/index.ts'
@@ -58,4 +59,7 @@ function check(key: string, value: unknown): void {
   if (!known) throw new InvalidRequest(where, 'This key is not known')
   const error = Value.Errors(known.schema, value).First()
   if (error) throw new InvalidRequest(`${where}${error.path.replaceAll('/', '.')}`, error.message)
+  const { resolution } = value as { resolution?: string }
+  if (resolution !== undefined && !parseResolution(resolution))
+    throw new InvalidRequest(`${where}.resolution`, 'Both sides must be even and at most 7680x4320')
 }

@@ -150,6 +150,13 @@ t.test('backups', async (t) => {
       [{ configuration: { storage: { retention_days: -1 } } }, 400, 'backup.content.configuration.storage.retention_days'],
       [{ configuration: { nowhere: {} } }, 400, 'backup.content.configuration.nowhere'],
       [{ settings: { recordingQueueSize: 'many' } }, 400, 'backup.content.settings.recordingQueueSize'],
+      [{ configuration: { camera: null } }, 400, 'backup.content.configuration.camera'],
+      [{ configuration: [] }, 400, 'backup.content.configuration'],
+      [
+        { settings: { timelapseSettings: { interval: 100, resolution: '99999x99999', duration: 1000, format: 'mp4' } } },
+        400,
+        'backup.content.settings.timelapseSettings.resolution',
+      ],
       [{ settings: { constructor: 1 } }, 400, 'backup.content.settings.constructor'],
       [{ users: [{ ...users[0], role: 'god' }] }, 400, /^backup\.content\.users/],
       [{ users: users.map((user) => ({ ...user, role: 'viewer' })) }, 409, 'users'],
