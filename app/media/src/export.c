@@ -175,7 +175,7 @@ static gboolean build(Export *self)
 
 static gboolean same_bytes(const GByteArray *a, const GByteArray *b)
 {
-    return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+    return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
 }
 
 static gboolean same_track(const CamTrack *a, const CamTrack *b)
