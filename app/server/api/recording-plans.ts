@@ -58,7 +58,7 @@ export function recordingPlansRoutes(triggers: TriggeredRecordings, schedule: Re
         'Times are local. What falls into a time when the device is off is not made up for. Where another recording runs, the time is left out and the event `schedule_skipped` is sent.',
       body: SchedulesBody,
       response: Schedules,
-      errors: ['NOT_FOUND'],
+      errors: ['NOT_FOUND', 'INVALID_FORMAT', 'UNSUPPORTED_SETTING'],
       handler: async ({ body, caller }) => {
         wholeDevice(caller)
         await schedule.change(body.schedules)

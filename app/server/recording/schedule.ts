@@ -11,7 +11,7 @@ import type { Component } from '../component.ts'
 import { ApiError, errorText, InvalidRequest } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Store, Table } from '../store/index.ts'
-import { AUDIO_CODECS, CONTAINERS, MODES, VIDEO_CODECS } from './formats.ts'
+import { AUDIO_CODECS, CONTAINERS, chooseFormat, MODES, VIDEO_CODECS } from './formats.ts'
 import type { Recorder } from './recorder.ts'
 
 function oneOf<const V extends readonly string[]>(values: V) {
@@ -52,6 +52,8 @@ const KEY = 'recordingSchedule'
 export class RecordingSchedule implements Component {
   private table: Table<string, unknown> | undefined
   private tasks: ScheduledTask[] = []
+  /** Lists replace each other one after the other. */
+  private turn: Promise<void> = Promise.resolve()
 
   constructor(
     private readonly store: Store,
@@ -67,6 +69,7 @@ export class RecordingSchedule implements Component {
   }
 
   async stop(): Promise<void> {
+    await this.turn
     await this.clear()
     this.table = undefined
   }
@@ -90,10 +93,15 @@ export class RecordingSchedule implements Component {
       if (entries.findIndex(({ name }) => name === entry.name) !== i)
         throw new InvalidRequest(`${field}.name`, 'The name is taken')
       this.cameras.view(entry.camera)
+      checkFormat(entry)
     }
     this.store.transaction(() => this.table?.put(KEY, entries))
-    await this.clear()
-    this.apply(entries)
+    const turn = this.turn.then(async () => {
+      await this.clear()
+      this.apply(this.entries)
+    })
+    this.turn = turn.catch(() => undefined)
+    await turn
     this.bus.publish('config', 'recording_schedule_changed', { entries: entries.length })
   }
 
@@ -137,4 +145,9 @@ export class RecordingSchedule implements Component {
       debug: (message: string | Error) => this.log.debug(errorText(message)),
     }
   }
+}
+
+/** What no file can hold is refused now, not when it is due. Whether there is sound, and what the settings say, is known then. */
+function checkFormat({ mode, format, ...wishes }: ScheduleEntry): void {
+  if (format !== undefined) chooseFormat(mode, { ...wishes, format }, { available: true, usual: true })
 }

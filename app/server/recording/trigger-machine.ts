@@ -24,11 +24,13 @@ export type TriggerState =
 
 export type TriggerInput =
   | { readonly type: 'begin' | 'end'; readonly source: TriggerSource }
+  /** What was lost has been taken up again; what began it may have ended meanwhile. */
+  | { readonly type: 'resumed'; readonly source: TriggerSource }
   | { readonly type: 'tick' }
   /** The recording has ended otherwise: somebody stopped it, or it could not be started. */
   | { readonly type: 'lost' }
 
-export type TriggerAction = 'start' | 'stop' | 'tag'
+export type TriggerAction = 'start' | 'stop'
 
 export interface TriggerStep {
   readonly state: TriggerState
@@ -40,6 +42,10 @@ type Times = Readonly<Record<TriggerSource, TriggerTimes>>
 export const IDLE: TriggerState = { phase: 'idle' }
 
 export function stepTrigger(state: TriggerState, input: TriggerInput, now: number, times: Times): TriggerStep {
+  if (input.type === 'resumed') {
+    const { source: by } = input
+    return { state: { phase: 'recording', by, since: now, holding: [], until: now + times[by].postRollMs }, actions: [] }
+  }
   if (state.phase === 'idle') {
     if (input.type !== 'begin') return { state, actions: [] }
     const { source } = input
@@ -50,7 +56,7 @@ export function stepTrigger(state: TriggerState, input: TriggerInput, now: numbe
       return { state: IDLE, actions: [] }
     case 'begin': {
       if (state.holding.includes(input.source)) return { state, actions: [] }
-      return { state: { ...state, holding: [...state.holding, input.source] }, actions: ['tag'] }
+      return { state: { ...state, holding: [...state.holding, input.source] }, actions: [] }
     }
     case 'end': {
       if (!state.holding.includes(input.source)) return { state, actions: [] }

@@ -1,6 +1,6 @@
 /**
  * Recordings that begin by themselves, because something moves or an alert is raised. One that somebody else started is never disturbed: it
- * gets a tag instead.
+ * gets a tag instead. One that began here gets none, for tagged ones are kept for ever: its entry says what triggered it.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -49,13 +49,15 @@ const OFF: Static<typeof Rule> = {
 }
 const KEY = 'recordingTriggers'
 const TAGS: Record<TriggerSource, string> = { motion: 'event', alert: 'alarm' }
-/** Raised by recordings themselves. */
-const OUR_ALERTS = ['storage_full', 'storage_lost']
+/** Of the storage, raised by recordings themselves: another recording would make it worse. */
+const OUR_ALERTS = /^(storage|retention|replication)_/
 const CREATED_BY = 'trigger'
 
 interface Watch {
   state: TriggerState
   recording: number | null
+  /** What the end of the helper has ended: the recorder may take it up again in a new file, which is ours as well. */
+  lost: { readonly recording: number; readonly by: TriggerSource } | null
   timer: NodeJS.Timeout | undefined
   /** What one camera does happens one after the other. */
   turn: Promise<void>
@@ -112,13 +114,23 @@ export class TriggeredRecordings implements Component {
     const { camera } = data
     if (category === 'recording' && type === 'stopped' && typeof camera === 'number') {
       const watch = this.watches.get(camera)
-      if (watch && watch.recording === data.id) this.inTurn(camera, { type: 'lost' })
+      if (watch && watch.recording !== null && watch.recording === data.id) {
+        const { state, recording } = watch
+        const takenUp = data.reason === 'helper_lost' && state.phase === 'recording'
+        watch.lost = takenUp ? { recording, by: state.by } : null
+        this.inTurn(camera, { type: 'lost' })
+      }
+    }
+    if (category === 'recording' && type === 'resumed' && typeof camera === 'number' && typeof data.id === 'number') {
+      const watch = this.watches.get(camera)
+      const by = watch?.lost?.recording === data.after ? watch?.lost?.by : undefined
+      if (watch && by) this.inTurn(camera, { type: 'resumed', source: by }, data.id)
     }
     if (category === 'motion' && typeof camera === 'number') {
       if (/started|begin/.test(type)) this.notice('motion', camera, ['begin'])
       if (/stopped|ended/.test(type)) this.notice('motion', camera, ['end'])
     }
-    if (category === 'alert' && !OUR_ALERTS.includes(type)) {
+    if (category === 'alert' && !OUR_ALERTS.test(type)) {
       const concerned = typeof camera === 'number' ? [camera] : this.cameras.list().map(({ id }) => id)
       for (const id of concerned) this.notice('alert', id, ['begin', 'end'])
     }
@@ -131,20 +143,21 @@ export class TriggeredRecordings implements Component {
     }
   }
 
-  private inTurn(camera: number, input: TriggerInput): void {
+  private inTurn(camera: number, input: TriggerInput, resumed?: number): void {
     let watch = this.watches.get(camera)
     if (!watch) {
-      watch = { state: IDLE, recording: null, timer: undefined, turn: Promise.resolve() }
+      watch = { state: IDLE, recording: null, lost: null, timer: undefined, turn: Promise.resolve() }
       this.watches.set(camera, watch)
     }
     const own = watch
     own.turn = own.turn
-      .then(() => this.step(camera, own, input))
+      .then(() => this.step(camera, own, input, resumed))
       .catch((error) => this.log.error({ camera, error: errorText(error) }, 'trigger failed'))
   }
 
-  private async step(camera: number, watch: Watch, input: TriggerInput): Promise<void> {
+  private async step(camera: number, watch: Watch, input: TriggerInput, resumed: number | undefined): Promise<void> {
     const times = this.times()
+    if (resumed !== undefined) Object.assign(watch, { recording: resumed, lost: null })
     if (input.type === 'begin' && watch.state.phase === 'idle' && this.recorder.isRecording(camera)) {
       this.tag(camera, input.source)
       return
@@ -152,7 +165,6 @@ export class TriggeredRecordings implements Component {
     const { state, actions } = stepTrigger(watch.state, input, this.now(), times)
     watch.state = state
     for (const action of actions) {
-      if (action === 'tag' && input.type === 'begin') this.tag(camera, input.source)
       if (action === 'stop') await this.end(camera, watch)
       if (action === 'start' && state.phase === 'recording') await this.begin(camera, watch, state.by)
     }
@@ -173,7 +185,6 @@ export class TriggeredRecordings implements Component {
         { trigger: source, createdBy: null },
       )
       watch.recording = row.id
-      this.tag(camera, source)
     } catch (error) {
       watch.state = IDLE
       watch.recording = null

@@ -80,10 +80,14 @@ t.test('motion records with what was before and after it; a manual recording onl
   bus.publish('motion', 'motion_started', { camera: 0 })
   await until(
     () => lines.length,
-    (count) => count === 2,
+    (count) => count === 1,
     'a recording',
   )
-  t.same(lines, ['start 0 motion {"mode":"video","preRollMs":3000}', 'tag 0 event'])
+  t.same(
+    lines,
+    ['start 0 motion {"mode":"video","preRollMs":3000}'],
+    'without a tag: it is no different from others to retention',
+  )
   const ended = performance.now()
   bus.publish('motion', 'motion_stopped', { camera: 0 })
   await until(
@@ -94,16 +98,41 @@ t.test('motion records with what was before and after it; a manual recording onl
   t.ok(performance.now() - ended >= 950, 'after the post-roll')
 
   notebook.running.set(1, 99)
+  for (const type of ['storage_full', 'retention_space', 'retention_exhausted', 'replication_full'])
+    bus.publish('alert', type, {})
   bus.publish('alert', 'cpu_high', {})
   bus.publish('motion', 'motion_started', { camera: 1 })
   bus.publish('motion', 'motion_stopped', { camera: 1 })
   await until(
-    () => lines.slice(3),
+    () => lines.slice(2),
     (more) => more.length === 2,
     'both tags',
   )
-  t.same(lines.slice(3), ['tag 1 alarm', 'tag 1 event'])
+  t.same(lines.slice(2), ['tag 1 alarm', 'tag 1 event'])
   t.equal(notebook.running.get(1), 99, 'nobody stopped it')
+})
+
+t.test('what goes on in a new file after a crash of the helper ends after the post-roll', async (t) => {
+  const { store, bus, notebook, cameras, recorder } = await parts(t)
+  const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
+  triggers.start()
+  t.teardown(() => triggers.stop())
+  triggers.change({ motion: RULE, alert: { ...RULE, enabled: false } })
+  bus.publish('motion', 'motion_started', { camera: 0 })
+  await until(
+    () => notebook.running.get(0),
+    (id) => id === 1,
+    'a recording',
+  )
+  notebook.running.delete(0)
+  bus.publish('recording', 'stopped', { camera: 0, id: 1, reason: 'helper_lost' })
+  notebook.running.set(0, 17)
+  bus.publish('recording', 'resumed', { camera: 0, id: 17, after: 1 })
+  await until(
+    () => notebook.lines.at(-1),
+    (line) => line === 'stop 0',
+    'its end',
+  )
 })
 
 t.test('what a user stops is not stopped again, and what cannot start is told', async (t) => {
@@ -150,6 +179,7 @@ t.test('a schedule is checked as a whole, runs on time, survives a restart, and 
     [[{ ...entry, cron: '99 * * * *' }], 'body.schedules.0.cron'],
     [[entry, entry], 'body.schedules.1.name'],
     [[{ ...entry, camera: 9 }], 'camera 9'],
+    [[{ ...entry, format: 'mp4', video_codec: 'mjpeg' }], 'video_codec'],
   ] as const) {
     t.match(await schedule.change(entries).catch((error: unknown) => error), { details })
   }
@@ -176,4 +206,24 @@ t.test('a schedule is checked as a whole, runs on time, survives a restart, and 
     (count) => count === 2,
     'again',
   )
+})
+
+t.test('of two lists that are set at once, one holds', async (t) => {
+  const { store, bus, notebook, cameras, recorder } = await parts(t)
+  const schedule = new RecordingSchedule(store, recorder, cameras, bus, silent)
+  schedule.start()
+  t.teardown(() => schedule.stop())
+  const base = { enabled: true, cron: '0 0 1 1 *', duration_seconds: 5, mode: 'video' } as const
+  await schedule.change([{ ...base, name: 'first', camera: 0 }])
+  const due = { ...base, name: 'due', cron: '* * * * * *', camera: 0 } as const
+  const kept = { ...base, name: 'kept', cron: '* * * * * *', camera: 1 } as const
+  await Promise.all([schedule.change([due]), schedule.change([kept])])
+  t.match(schedule.entries, [{ name: 'kept' }])
+  await until(
+    () => notebook.lines.length,
+    (count) => count > 0,
+    'its time',
+  )
+  t.equal(schedule.nextRun(due), null, 'nothing is left of the other one')
+  t.same([...notebook.running.keys()], [1])
 })
