@@ -10,7 +10,10 @@ import { RtspClient } from '../support/rtsp-client.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const LIMIT_PERCENT = 3
-const WINDOW_MS = 10_000
+const WINDOW_MS = 6000
+/** Streaming alone and with the recording take turns, so that other work on the machine meets both. */
+const TURNS = 3
+const SETTLE_MS = 1500
 /** The first one is what the limit is for: nothing is encoded twice. */
 const FORMS = {
   'mp4 h264': { format: 'mp4', includeAudio: false },
@@ -30,6 +33,11 @@ async function load(server: TestServer): Promise<number> {
   return ((spent() - before) / (performance.now() - began)) * 100_000
 }
 
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return Math.round((sorted[Math.floor(sorted.length / 2)] ?? Number.NaN) * 10) / 10
+}
+
 // The test support wants somebody who cleans up at the end.
 const cleanups: (() => unknown)[] = []
 const owner = { teardown: (work: () => unknown) => cleanups.unshift(work) } as unknown as Test
@@ -38,18 +46,26 @@ try {
   const api = await login(server)
   const viewer = await RtspClient.play(server)
   await viewer.gotKeyFrames()
+  const alone: number[] = []
   const added: Record<string, number> = {}
-  let [streaming, first] = [0, Number.NaN]
   for (const [name, form] of Object.entries(FORMS)) {
-    streaming = await load(server)
-    const { status, body } = await api.post('/api/recording/start', { mode: 'video', ...form })
-    if (status !== 200) throw new Error(`${name}: ${JSON.stringify(body)}`)
-    added[name] = Math.round(((await load(server)) - streaming) * 10) / 10
-    if (Number.isNaN(first)) first = added[name] ?? Number.NaN
-    await api.post('/api/recording/stop')
+    const differences: number[] = []
+    for (let turn = 0; turn < TURNS; turn++) {
+      const streaming = await load(server)
+      const { status, body } = await api.post('/api/recording/start', { mode: 'video', ...form })
+      if (status !== 200) throw new Error(`${name}: ${JSON.stringify(body)}`)
+      await delay(SETTLE_MS)
+      differences.push((await load(server)) - streaming)
+      alone.push(streaming)
+      await api.post('/api/recording/stop')
+      await delay(SETTLE_MS)
+    }
+    added[name] = median(differences)
   }
+  if (viewer.closed) throw new Error('the viewer was lost on the way: nothing was compared with streaming')
   await viewer.teardown()
-  const figures = { cpu_percent_streaming_1080p30: Math.round(streaming * 10) / 10, cpu_percent_added_by_recording: added }
+  const first = added['mp4 h264'] ?? Number.NaN
+  const figures = { cpu_percent_streaming_1080p30: median(alone), cpu_percent_added_by_recording: added }
   process.stdout.write(`${JSON.stringify({ ...figures, limit: LIMIT_PERCENT, beyond: !(first < LIMIT_PERCENT) }, null, 2)}\n`)
   if (!(first < LIMIT_PERCENT)) process.exitCode = 1
 } finally {

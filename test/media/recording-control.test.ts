@@ -1,8 +1,9 @@
 /** Pauses, parts and several cameras: no frame is lost or doubled. */
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { type Json, login } from '../support/api.ts'
+import { type Json, login, until } from '../support/api.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
+import { helperPid } from '../support/process.ts'
 import { CAMERA, checkFrames, FPS, finished, hostPath, probe, record, SIZE } from '../support/recorded.ts'
 import { startServer } from '../support/server.ts'
 
@@ -79,4 +80,57 @@ t.test('several cameras record at once, each for itself', async (t) => {
   t.match(await api.post('/api/recording/resume', { camera: 1 }), { status: 200 })
   for (const camera of [2, 0, 1]) t.equal((await api.post('/api/recording/stop', { camera })).status, 200)
   for (const id of ids) t.match(await finished(api, id), { state: 'ready', camera: ids.indexOf(id) })
+})
+
+t.test('when the helper dies, a paused recording stays paused, and slow motion gives the camera back', async (t) => {
+  const server = await startServer(t, { args: CAMERA })
+  const api = await login(server)
+  await api.post('/api/recording/start', {})
+  await delay(900)
+  t.equal((await api.post('/api/recording/pause')).status, 200)
+  const kill = async () => {
+    process.kill(helperPid(server), 'SIGKILL')
+    await until(
+      () => api.get('/api/camera/status'),
+      ({ body }) => body.cameras?.[0]?.connected?.toString() === 'false',
+      'no camera',
+    )
+    await until(
+      () => api.get('/api/camera/status'),
+      ({ body }) => body.cameras?.[0]?.connected?.toString() === 'true',
+      'the camera again',
+    )
+  }
+  await kill()
+  t.match((await api.get('/api/recording/status')).body, { state: 'paused', recording_id: '1' })
+  t.match(await api.post('/api/recording/resume'), { status: 200, body: { recording_id: '2', state: 'recording' } })
+  t.equal((await api.post('/api/recording/stop')).status, 200)
+  for (const id of ['1', '2']) t.match(await finished(api, id), { state: 'ready' })
+
+  t.equal((await api.post('/api/recording/start', { mode: 'slowmotion', fps: 60 })).status, 200)
+  await delay(900)
+  await kill()
+  await until(
+    () => api.get('/api/recording/status'),
+    ({ body }) => String(body.recording_id) === '4' && Number(body.position_ms) > 500,
+    'slow motion goes on',
+  )
+  t.equal((await api.post('/api/recording/stop')).status, 200)
+  t.match(await finished(api, '4'), { state: 'ready', mediaType: 'slowmotion' })
+  const { body } = await api.get('/api/camera/status')
+  t.match(body.cameras?.[0], { framerate: FPS }, 'as it is set')
+})
+
+t.test('pre-roll: a recording begins in the past that is kept, and is refused where none is', async (t) => {
+  const server = await startServer(t, { args: CAMERA })
+  const api = await login(server)
+  t.match(await api.post('/api/recording/start', { pre_roll: true }), {
+    status: 422,
+    body: { error: { code: 'UNSUPPORTED_SETTING' } },
+  })
+  t.equal((await api.put('/api/config/camera', { camera: { pre_roll: true } })).status, 200)
+  await delay(3500)
+  const entry = await record(api, { pre_roll: true, duration: 1 })
+  t.ok(Number(entry.durationMs) > 2500, `${entry.durationMs} ms, of which one second is new`)
+  await checkFrames(t, [hostPath(server, entry.path)], 'past and present')
 })
