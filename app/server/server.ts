@@ -157,8 +157,16 @@ export class CameraServer {
     const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
     const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
     const removal = new Removal(catalogue, storage, bus)
-    const retention = new Retention(store, catalogue, removal, storage, clock, bus, childLogger(log, 'retention'), () =>
-      configuration.get('storage'),
+    const retention = new Retention(
+      store,
+      catalogue,
+      removal,
+      storage,
+      clock,
+      bus,
+      childLogger(log, 'retention'),
+      () => configuration.get('storage'),
+      (): Promise<number> => files.usedBytes(),
     )
     const recorder = await this.begin(
       new Recorder(cameras, media, catalogue, tags, removal, storage, bus, childLogger(log, 'recording'), {
@@ -166,7 +174,7 @@ export class CameraServer {
         limits: () => limitsOf(configuration.get('storage')),
         makeRoom: (bytes) => retention.makeRoom(bytes),
         folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),
-        space: () => storage.space(storage.recordings),
+        space: () => retention.space(),
         keepsPast: (camera): boolean => keepsPast(camera),
         clock,
       }),

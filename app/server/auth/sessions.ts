@@ -3,6 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import type { Store, Table } from '../store/index.ts'
 
+/** A clock that is corrected by less ends no session. */
+const CLOCK_SLACK_MS = 300_000
+
 export interface SessionRecord {
   readonly id: string
   readonly username: string
@@ -49,7 +52,7 @@ export class Sessions {
   /** The session of a token that was verified before and still holds; undefined when `verify` must look closer. */
   cached(token: string): SessionRecord | undefined {
     const session = this.verified.get(token)
-    return session && session.expires_at > this.now() ? session : undefined
+    return session && this.holds(session) ? session : undefined
   }
 
   /** Null for a token that is forged, expired, or whose session has ended. */
@@ -61,7 +64,7 @@ export class Sessions {
         currentDate: new Date(this.now()),
       })
       const session = typeof payload.sid === 'string' ? this.table.get(payload.sid) : undefined
-      if (!session || session.username !== payload.sub || session.expires_at <= this.now()) return null
+      if (!session || session.username !== payload.sub || !this.holds(session)) return null
       this.remember(token, session)
       return session
     } catch {
@@ -69,9 +72,15 @@ export class Sessions {
     }
   }
 
+  /** One that begins in the future was made while the clock was ahead; it would last for as long as the clock was wrong. */
+  private holds({ created_at, expires_at }: SessionRecord): boolean {
+    const now = this.now()
+    return now < expires_at && created_at <= now + CLOCK_SLACK_MS
+  }
+
   get(id: string): SessionRecord | undefined {
     const session = this.table.get(id)
-    return session && session.expires_at > this.now() ? session : undefined
+    return session && this.holds(session) ? session : undefined
   }
 
   /** Those that have not ended, newest first. */

@@ -67,6 +67,11 @@ export class Files implements Component {
     this.space = new Space(storage, this.tree, () => limits().quotaBytes)
   }
 
+  /** What counts against the quota: all files of `/media/data`; 0 without a quota. */
+  usedBytes(): Promise<number> {
+    return this.space.usedBytes()
+  }
+
   /** What a crash has left of uploads goes. A storage that cannot be written to is no reason not to start. */
   async start(): Promise<void> {
     try {

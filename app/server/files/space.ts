@@ -56,6 +56,12 @@ export class Space {
     if (kept && this.used) this.used.bytes += share.written
   }
 
+  /** Bytes of all files, as of the last seconds; 0 without a quota. */
+  async usedBytes(): Promise<number> {
+    await this.measure()
+    return this.used?.bytes ?? 0
+  }
+
   /** Files have gone: the sum is not good any more. */
   outdate(): void {
     if (this.used) this.used.at = Number.NEGATIVE_INFINITY

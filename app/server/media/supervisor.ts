@@ -184,7 +184,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       rmSync(folder, { recursive: true, force: true })
     }
     if (!this.step('connected')) return
-    this.upSince = Date.now()
+    this.upSince = performance.now()
     this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp: this.ports }, 'helper is up')
     this.watch(this.connection)
     this.emit('up')
@@ -238,7 +238,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     clearTimeout(this.timer)
     const wasUp = this.phase === 'up'
     if (!wasUp || !this.step('lost')) return
-    if (Date.now() - this.upSince > STABLE_AFTER_MS) this.failures = 0
+    if (performance.now() - this.upSince > STABLE_AFTER_MS) this.failures = 0
     this.log.error({ why }, 'helper lost')
     this.emit('down')
     this.scheduleRestart()
@@ -304,7 +304,7 @@ function helperLevel(log: Logger): HelperLogLevel {
 
 /** Connects as soon as the helper listens. */
 async function connectTo(path: string, child: ChildProcess): Promise<Socket> {
-  const deadline = Date.now() + CONNECT_TIMEOUT_MS
+  const deadline = performance.now() + CONNECT_TIMEOUT_MS
   for (;;) {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) throw new Error('it exited at once')
     try {
@@ -312,7 +312,7 @@ async function connectTo(path: string, child: ChildProcess): Promise<Socket> {
       await once(socket, 'connect')
       return socket
     } catch (error) {
-      if (Date.now() > deadline) throw error
+      if (performance.now() > deadline) throw error
       await delay(5)
     }
   }

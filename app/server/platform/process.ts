@@ -37,9 +37,9 @@ export function lockDataFolder(file: string): void {
 
 /** Waits for a process that an earlier server left behind (it finalises its recordings), then kills it. */
 export async function outlive(file: string, patienceMs: number): Promise<void> {
-  const deadline = Date.now() + patienceMs
+  const deadline = performance.now() + patienceMs
   for (let identity = runningProcess(file); identity; identity = runningProcess(file)) {
-    if (Date.now() > deadline) process.kill(Number.parseInt(identity, 10), 'SIGKILL')
+    if (performance.now() > deadline) process.kill(Number.parseInt(identity, 10), 'SIGKILL')
     await delay(20)
   }
   rmSync(file, { force: true })

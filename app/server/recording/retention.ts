@@ -8,7 +8,7 @@ import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
-import type { Clock } from '../platform/index.ts'
+import type { Clock, DiskSpace } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { ClockTrust } from './clock-trust.ts'
@@ -26,6 +26,9 @@ const MAKE_ROOM_MS = 15_000
 const OWED_MS = 30_000
 const GIVEN_BACK_MS = 500
 const ALERT_INTERVAL_MS = 60_000
+const MEASURE_EVERY_MS = 5000
+/** So much of the quota is kept free, for what is recorded between two measurements. */
+const QUOTA_SHARE = 20
 
 export interface RetentionPolicy {
   /** 0: never by age. */
@@ -47,6 +50,9 @@ export class Retention implements Component {
   /** Could not be deleted; another try would fail as well. */
   private readonly stuck = new Set<number>()
   private exhausted = false
+  /** Bytes that the quota is about; undefined: not measured, as there is none. */
+  private used: number | undefined
+  private measureDue = Number.NEGATIVE_INFINITY
   private told = { at: Number.NEGATIVE_INFINITY, deleted: 0, bytes: 0 }
   private trust: ClockTrust | undefined
   private readonly onSync = () => {
@@ -62,8 +68,8 @@ export class Retention implements Component {
     private readonly bus: Bus,
     private readonly log: Logger,
     private readonly policy: () => RetentionPolicy,
-    /** Bytes that count against the quota. */
-    private readonly quotaUsed: () => number = () => 0,
+    /** Bytes of all files that the quota is about. */
+    private readonly measureUsed: () => Promise<number>,
   ) {}
 
   start(): void {
@@ -84,8 +90,21 @@ export class Retention implements Component {
    * even that would not do.
    */
   makeRoom(bytes: number): Promise<boolean> {
-    const space = this.storage.space(this.storage.recordings)
+    const space = this.space()
     return space ? this.inTurn(() => this.free(space.available + bytes, true)) : Promise.resolve(false)
+  }
+
+  /** Of the recordings' medium, within the quota: a quota is a smaller disk. Null when the medium is not there. */
+  space(): DiskSpace | null {
+    const space = this.storage.space(this.storage.recordings)
+    const { quota_bytes } = this.policy()
+    if (!space || quota_bytes === 0 || this.used === undefined || !this.isOnQuota(this.storage.recordings)) return space
+    const available = Math.min(space.available, Math.max(0, quota_bytes - this.used))
+    return { total: Math.min(space.total, quota_bytes), used: space.used, available }
+  }
+
+  private isOnQuota(path: string): boolean {
+    return this.storage.volumeOf(path) === this.storage.volumeOf(this.storage.devicePath())
   }
 
   private look(): void {
@@ -109,9 +128,20 @@ export class Retention implements Component {
       const more = await this.byAge(retention_days)
       if (!more) this.ageDue = steady + AGE_INTERVAL_MS
     }
-    const space = this.storage.space(this.storage.recordings)
-    if (space && retention_min_free_bytes > 0) await this.free(freeBytesWanted(retention_min_free_bytes, space.total), false)
-    if (quota_bytes > 0) await this.withinQuota(quota_bytes)
+    if (quota_bytes > 0) await this.measure()
+    const space = this.space()
+    if (!space) return
+    const wanted = Math.max(freeBytesWanted(retention_min_free_bytes, space.total), Math.floor(quota_bytes / QUOTA_SHARE))
+    if (wanted > 0) await this.free(Math.min(wanted, Math.floor(space.total / 10)), false)
+  }
+
+  /** Walking through all files may take its time: so does the next measurement. */
+  private async measure(): Promise<void> {
+    const began = this.clock.monotonic()
+    if (began < this.measureDue) return
+    this.used = await this.measureUsed()
+    const now = this.clock.monotonic()
+    this.measureDue = now + Math.max(MEASURE_EVERY_MS, (now - began) * 20)
   }
 
   /** True: there is more to do. */
@@ -135,7 +165,7 @@ export class Retention implements Component {
     const volume = this.storage.volumeOf(this.storage.recordings)
     const deadline = performance.now() + MAKE_ROOM_MS
     for (let first = true; !this.stopping && performance.now() < deadline; first = false) {
-      const space = this.storage.space(volume)
+      const space = this.space()
       if (!space || (insist && wanted > space.total)) return false
       const missing = wanted - space.available - (insist ? 0 : this.owedBytes())
       if (missing <= 0) {
@@ -146,27 +176,18 @@ export class Retention implements Component {
       const rows = chooseForSpace(candidates, missing)
       const enough = rows.length === MAX_LOOK || rows.reduce((sum, { size }) => sum + size, 0) >= missing
       if (rows.length === 0 || (insist && first && !enough)) return this.nothingLeft(space.available, wanted)
-      for (const row of rows.slice(0, MAX_PER_TICK)) await this.delete(row, 'space')
+      const cause = space.available < (this.storage.space(volume)?.available ?? 0) ? 'quota' : 'space'
+      for (const row of rows.slice(0, MAX_PER_TICK)) await this.delete(row, cause)
       if (!insist) return true
-      await this.appears(volume, wanted)
+      await this.appears(wanted)
     }
     return false
   }
 
   /** Some file systems give space back a moment after the file has gone. */
-  private async appears(volume: string, wanted: number): Promise<void> {
+  private async appears(wanted: number): Promise<void> {
     const until = performance.now() + GIVEN_BACK_MS
-    while (performance.now() < until && (this.storage.space(volume)?.available ?? 0) < wanted) await delay(20)
-  }
-
-  private async withinQuota(quota: number): Promise<void> {
-    const over = this.quotaUsed() - quota
-    if (over <= 0) return
-    const rows = chooseForSpace(
-      this.candidates(() => true),
-      over,
-    )
-    for (const row of rows.slice(0, MAX_PER_TICK)) await this.delete(row, 'quota')
+    while (performance.now() < until && (this.space()?.available ?? 0) < wanted) await delay(20)
   }
 
   private *candidates(fits: (row: RecordingRow) => boolean): Generator<RecordingRow> {
@@ -188,6 +209,7 @@ export class Retention implements Component {
       return
     }
     const { filename, size, timestamp_start } = row
+    if (this.used !== undefined && this.isOnQuota(row.path)) this.used = Math.max(0, this.used - size)
     this.log.warn({ id, filename, size, timestamp_start, cause }, 'retention deleted a recording')
     if (cause === 'age') return
     const freed = (this.storage.space(row.path)?.available ?? 0) - before

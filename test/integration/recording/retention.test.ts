@@ -57,7 +57,19 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
   const storage = new SmallDisk(join(folder, 'media'))
   const removal = new Removal(catalogue, storage, bus)
   const all = { retention_days: 0, retention_min_free_bytes: 0, quota_bytes: 0, ...policy }
-  const retention = new Retention(store, catalogue, removal, storage, clock, bus, silent, () => all)
+  const retention = new Retention(
+    store,
+    catalogue,
+    removal,
+    storage,
+    clock,
+    bus,
+    silent,
+    () => all,
+    async () => {
+      return storage.space().used
+    },
+  )
   t.teardown(async () => {
     await retention.stop()
     clock.stop()
@@ -193,4 +205,22 @@ t.test('makeRoom deletes as much as is asked for, or nothing', async (t) => {
   t.same(ids.map(exists), [false, false, true, true, true])
   const both = await Promise.all([retention.makeRoom(5 * KB), retention.makeRoom(5 * KB)])
   t.same(both, [true, true])
+})
+
+t.test('the quota is a smaller disk', async (t) => {
+  const { retention, add, exists, events } = await rig(t, { quota_bytes: 40 * KB })
+  const ids = [6, 5, 4, 3, 2, 1].map((days, i) => add(days, i === 1 ? { tag_markers: 1 } : {}))
+  t.equal(retention.space()?.available, 40 * KB, 'nothing is known of it before it was measured')
+  retention.start()
+  await until(
+    () => ids.map(exists).filter(Boolean).length,
+    (left) => left <= 3,
+    'the removal',
+    5000,
+  )
+  t.same(ids.map(exists), [false, true, false, false, true, true])
+  t.match(retention.space(), { total: 40 * KB, available: 10 * KB })
+  t.equal(await retention.makeRoom(20 * KB), true)
+  t.equal(await retention.makeRoom(20 * KB), false, 'the tagged one is in the way')
+  t.match(events[0], { type: 'deleted', data: { cause: 'quota' } })
 })
