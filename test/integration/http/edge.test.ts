@@ -8,7 +8,7 @@ import { generate } from 'selfsigned'
 import t from 'tap'
 import WebSocket from 'ws'
 import { type HttpServerOptions, route, StaticAssets } from '../../../app/server/http/index.ts'
-import { folder, log, Seen, serve, table } from './harness.ts'
+import { folder, log, Seen, serve, table, until } from './harness.ts'
 
 interface Got {
   readonly status: number
@@ -229,4 +229,25 @@ t.test('headers for browsers on every kind of answer', async (t) => {
   const again = await get(ports.http, '/', { 'if-none-match': page.headers.etag ?? '', host: 'camera.local:8080' })
   t.equal(again.status, 304)
   t.equal(again.headers['content-security-policy'], policy, 'a 304 does not replace the policy of the kept page')
+})
+
+t.test('requests under way are bounded, health is not, and the bound may change meanwhile', async (t) => {
+  const seen = new Seen()
+  const { server, client } = await serve(t, { seen, policy: { maxRequests: 2 } })
+  const leave = new AbortController()
+  const wait = async (calls: number) => {
+    client.fetch('/api/wait', { signal: leave.signal }).catch(() => undefined)
+    await until(() => seen.calls === calls)
+  }
+  await wait(1)
+  t.equal((await client.json('/api/status')).status, 200)
+  await wait(2)
+  const refused = await client.json('/api/status')
+  t.match(refused, { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', details: 'limit 2' } } })
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.equal((await client.json('/api/health')).status, 200)
+  server.configure({ maxRequests: 3 })
+  t.equal((await client.json('/api/status')).status, 200)
+  leave.abort()
+  await until(() => server.load.requests === 0)
 })
