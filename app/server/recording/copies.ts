@@ -1,4 +1,5 @@
 /** What waits to be copied and what has been, in the database. Whatever leaves the catalogue leaves the queue in the same transaction. */
+import { setImmediate as breathe } from 'node:timers/promises'
 import type { Store, Table } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { COPY_PLACES, type CopyPlace } from './places.ts'
@@ -22,6 +23,7 @@ export class Copies {
   private readonly copied: Table<Key, CopyRecord>
   /** The path that each place had when it was last seen: everything has been put into its queue. */
   private readonly known: Table<CopyPlace, string>
+  private readonly meeting = new Map<CopyPlace, string>()
 
   constructor(
     private readonly store: Store,
@@ -39,12 +41,12 @@ export class Copies {
   }
 
   isKnown(place: CopyPlace, path: string): boolean {
-    return this.known.get(place) === path
+    return this.known.get(place) === path || this.meeting.get(place) === path
   }
 
-  /** The place is there: at the first time, all that is recorded already waits for it. */
-  meet(place: CopyPlace, path: string): void {
-    if (this.isKnown(place, path)) return
+  /** The place is there: at the first time, all that is recorded already waits for it. A large catalogue takes turns with everything else. */
+  async meet(place: CopyPlace, path: string, signal: AbortSignal): Promise<void> {
+    if (this.known.get(place) === path) return
     for (let after = 0; ; ) {
       const rows = this.catalogue.upFrom(after, BATCH)
       const wanted = rows.filter(({ state, media_type }) => state === 'ready' && VIDEO_TYPES.includes(media_type))
@@ -55,8 +57,13 @@ export class Copies {
       )
       after = rows.at(-1)?.id ?? 0
       if (rows.length < BATCH) break
+      // What finishes meanwhile is enqueued by whoever hears of it.
+      this.meeting.set(place, path)
+      await breathe()
+      if (signal.aborted) return
     }
     this.store.transaction(() => this.known.put(place, path))
+    this.meeting.delete(place)
   }
 
   enqueue(place: CopyPlace, path: string, ids: readonly number[]): void {
@@ -67,9 +74,9 @@ export class Copies {
     })
   }
 
-  /** Oldest first; read one by one, so that what comes meanwhile is found too. */
-  *waiting(place: CopyPlace): Generator<number> {
-    for (let after = 0; ; ) {
+  /** Oldest first, behind `after`; read one by one, so that what comes meanwhile is found too. */
+  *waiting(place: CopyPlace, after = 0): Generator<number> {
+    for (;;) {
       const [key] = [...this.queue.keys({ start: [place, after + 1], end: [place, MAX_ID], limit: 1 })]
       if (!key) return
       after = key[1]

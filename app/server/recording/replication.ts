@@ -50,6 +50,8 @@ export interface CopyProgress {
 interface PlaceState {
   present: boolean
   failures: number
+  /** The others have their turn before what failed is tried again. */
+  after: number
   retryAt: number
   error: { readonly message: string; readonly at: string } | null
   alertedAt: number
@@ -81,7 +83,14 @@ export class Replication implements Component {
     private readonly options: ReplicationOptions,
   ) {
     for (const place of COPY_PLACES) {
-      this.states.set(place, { present: false, failures: 0, retryAt: 0, error: null, alertedAt: Number.NEGATIVE_INFINITY })
+      this.states.set(place, {
+        present: false,
+        failures: 0,
+        after: 0,
+        retryAt: 0,
+        error: null,
+        alertedAt: Number.NEGATIVE_INFINITY,
+      })
     }
   }
 
@@ -155,12 +164,13 @@ export class Replication implements Component {
       const state = this.state(place)
       state.present = await this.storage.reachable(path)
       if (!state.present) continue
-      this.copies?.meet(place, path)
-      for (const id of this.copies?.waiting(place) ?? []) {
+      await this.copies?.meet(place, path, this.controller.signal)
+      for (const id of this.copies?.waiting(place, state.after) ?? []) {
         if (this.controller.signal.aborted || performance.now() < state.retryAt) break
         if (this.places.copyPlace(place) !== path) break
         await this.attempt(place, path, id)
       }
+      if (performance.now() >= state.retryAt) state.after = 0
     }
   }
 
@@ -191,7 +201,8 @@ export class Replication implements Component {
     state.error = { message, at: this.options.now().toISOString() }
     const backoff = Math.min(LAST_RETRY_MS, (this.options.firstRetryMs ?? FIRST_RETRY_MS) * 2 ** Math.min(10, state.failures))
     const retry_ms = hopeless ? null : backoff
-    if (retry_ms !== null) Object.assign(state, { failures: state.failures + 1, retryAt: performance.now() + retry_ms })
+    if (retry_ms !== null)
+      Object.assign(state, { failures: state.failures + 1, after: row.id, retryAt: performance.now() + retry_ms })
     this.log.error({ id: row.id, place, error: message, retry_ms }, 'a recording cannot be copied')
     this.tell('replication_failed', row, { place, error: message, retry_ms })
     if (error.code !== 'ENOSPC' || performance.now() - state.alertedAt < ALERT_INTERVAL_MS) return

@@ -87,11 +87,15 @@ export class Retention implements Component {
 
   /**
    * Deletes the oldest untagged recordings until that much more is free on the medium of the recordings. False, and nothing deleted, when
-   * even that would not do.
+   * even that would not do, or when nothing may be deleted for the space.
    */
   makeRoom(bytes: number): Promise<boolean> {
     const space = this.space()
-    return space ? this.inTurn(() => this.free(space.available + bytes, true)) : Promise.resolve(false)
+    if (!space) return Promise.resolve(false)
+    return this.inTurn(async () => {
+      const { retention_min_free_bytes, quota_bytes } = this.policy()
+      return (retention_min_free_bytes > 0 || quota_bytes > 0) && this.free(space.available + bytes, true)
+    })
   }
 
   /** Of the recordings' medium, within the quota: a quota is a smaller disk. Null when the medium is not there. */

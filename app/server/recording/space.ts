@@ -51,6 +51,8 @@ export class SpaceWatch {
     this.busy = true
     try {
       if (this.shortage() > 0) await this.makeRoom(this.shortage() + RESERVE_BYTES / RESERVE_SHARE)
+      // All of that or nothing goes: less does as well.
+      if (this.shortage() > 0) await this.makeRoom(this.shortage())
       if (this.options.space() === null) this.end('storage_lost')
       else if (this.shortage() > 0) this.end('disk_full')
     } finally {

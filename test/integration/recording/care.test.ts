@@ -232,6 +232,23 @@ t.test('a target that refuses is told of and tried again', async (t) => {
   t.match(device.replication.status().places[0], { last_error: null, queued: 0 })
 })
 
+t.test('an original that cannot be read does not hold up the others', async (t) => {
+  const device = await Device.make(t)
+  const bad = device.record('bad.mp4')
+  rmSync(device.path('bad.mp4'))
+  mkdirSync(device.path('bad.mp4'))
+  await until(
+    () => device.events.find(({ type, data }) => type === 'replication_failed' && data.id === bad.id),
+    Boolean,
+    'the error',
+  )
+  const rows = ['b.mp4', 'c.mp4'].map((name) => device.record(name))
+  for (const row of rows) await copiedOf(device, row)
+  rmSync(device.path('bad.mp4'), { recursive: true })
+  device.put('bad.mp4')
+  await copiedOf(device, bad)
+})
+
 t.test('another file of that name on the target stays', async (t) => {
   const device = await Device.make(t)
   mkdirSync(dirname(device.copy('a.mp4')), { recursive: true })

@@ -194,8 +194,15 @@ t.test('the oldest go when space is short, and no more than that', async (t) => 
   t.same(told, ['recording/deleted', 'alert/retention_space'])
 })
 
+t.test('makeRoom deletes nothing where nothing may go for the space', async (t) => {
+  const { retention, add, exists } = await rig(t, { retention_min_free_bytes: 0 })
+  const id = add(5)
+  t.equal(await retention.makeRoom(5 * KB), false)
+  t.ok(exists(id))
+})
+
 t.test('makeRoom deletes as much as is asked for, or nothing', async (t) => {
-  const { retention, add, exists } = await rig(t, {})
+  const { retention, add, exists } = await rig(t, { retention_min_free_bytes: 1 })
   const ids = [5, 4, 3, 2, 1].map((days) => add(days))
   add(10, { tag_markers: 1, size: 50 * KB })
   t.equal(await retention.makeRoom(60 * KB), false, 'tagged recordings are in the way')
