@@ -29,7 +29,7 @@ async function fileOf(server: TestServer, api: Api, name: string): Promise<Json>
 }
 
 async function furnish(api: Api): Promise<void> {
-  await api.put('/api/config/storage', { storage: { retention_days: 3, quota_bytes: 77 } })
+  await api.put('/api/config/storage', { storage: { retention_days: 3, quota_bytes: 10 ** 12 } })
   await api.patch('/api/config/logging', { logging: { components: { config: 'warn' } } })
   await api.post('/api/settings', { brightness: 33, resolution: '640x360', recordingQueueSize: 4, timelapseInterval: 900 })
   await api.post('/api/users', { username: 'eve', password: PASSWORD, role: 'operator', email: 'eve@example.org', cameras: [0] })
