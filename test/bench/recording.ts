@@ -11,12 +11,13 @@ import { startServer, type TestServer } from '../support/server.ts'
 
 const LIMIT_PERCENT = 3
 const WINDOW_MS = 6000
-/** Streaming alone and with the recording take turns, so that other work on the machine meets both. */
+/** Streaming alone and with the recording take turns, so that other work on the machine meets both; one turn where nothing is promised. */
 const TURNS = 3
+const LIMITED = 'mp4 h264'
 const SETTLE_MS = 1500
-/** The first one is what the limit is for: nothing is encoded twice. */
+/** Of the limited one nothing is encoded twice. */
 const FORMS = {
-  'mp4 h264': { format: 'mp4', includeAudio: false },
+  [LIMITED]: { format: 'mp4', includeAudio: false },
   'mp4 h264 aac': { format: 'mp4', includeAudio: true },
   'avi h264 pcm': { format: 'avi', includeAudio: true },
   'mp4 h264 of its own': { format: 'mp4', includeAudio: false, bitrate: 4_000_000 },
@@ -50,7 +51,7 @@ try {
   const added: Record<string, number> = {}
   for (const [name, form] of Object.entries(FORMS)) {
     const differences: number[] = []
-    for (let turn = 0; turn < TURNS; turn++) {
+    for (let turn = 0; turn < (name === LIMITED ? TURNS : 1); turn++) {
       const streaming = await load(server)
       const { status, body } = await api.post('/api/recording/start', { mode: 'video', ...form })
       if (status !== 200) throw new Error(`${name}: ${JSON.stringify(body)}`)
@@ -64,7 +65,7 @@ try {
   }
   if (viewer.closed) throw new Error('the viewer was lost on the way: nothing was compared with streaming')
   await viewer.teardown()
-  const first = added['mp4 h264'] ?? Number.NaN
+  const first = added[LIMITED] ?? Number.NaN
   const figures = { cpu_percent_streaming_1080p30: median(alone), cpu_percent_added_by_recording: added }
   process.stdout.write(`${JSON.stringify({ ...figures, limit: LIMIT_PERCENT, beyond: !(first < LIMIT_PERCENT) }, null, 2)}\n`)
   if (!(first < LIMIT_PERCENT)) process.exitCode = 1
