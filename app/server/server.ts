@@ -156,7 +156,7 @@ export class CameraServer {
     await this.begin(new TimeCorrection(store, catalogue, clock, bus, childLogger(log, 'clock')))
     const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
     const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
-    const removal = new Removal(catalogue, storage, bus)
+    const removal = await this.begin(new Removal(store, catalogue, storage, bus, childLogger(log, 'recording')))
     const retention = new Retention(
       store,
       catalogue,
@@ -191,7 +191,7 @@ export class CameraServer {
       }),
     )
     await this.begin(retention)
-    const exports = await this.begin(new Exports(media, storage, childLogger(log, 'export')))
+    const exports = await this.begin(new Exports(media, catalogue, storage, childLogger(log, 'export')))
     const rate = backgroundRate(anyRecording)
     await this.begin(new Integrity(catalogue, storage, bus, childLogger(log, 'integrity'), rate))
     const replication = await this.begin(

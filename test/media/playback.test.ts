@@ -131,6 +131,8 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   t.match(started, { status: 200, body: { status: 'running' } })
   const job = await jobDone(api, started.body)
   t.match(job, { status: 'succeeded', result: { filename: 'cut.mp4', path: '/media/data/exports/cut.mp4' } })
+  const entries = await api.get('/api/recordings?mode=backup')
+  t.match(entries.body, { total: 1, recordings: [{ filename: 'cut.mp4', camera: 0, videoCodec: 'h264', state: 'ready' }] })
   const whole = await numbers(url(server, `/recording?id=${ids[0]}`), tcp, ['-frames:v', '1'])
   const copy = await numbers(join(server.dataDir, 'media/exports/cut.mp4'))
   t.same(gaps(copy), [], 'the copy has all pictures, over both parts')

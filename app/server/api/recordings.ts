@@ -162,7 +162,7 @@ export function recordingsRoutes(recorder: Recorder, search: Search): Route[] {
       summary: 'Delete a recording with its files and tags',
       params: Type.Object({ id: RecordingId }),
       response: Success,
-      errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS'],
+      errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS', 'SERVICE_UNAVAILABLE'],
       handler: async ({ params, caller }) => {
         allowedRecording(caller, recorder.row(params.id))
         await recorder.remove(params.id)

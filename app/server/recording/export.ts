@@ -1,6 +1,7 @@
 /** Cuts a time range out of a recording into one MP4 below /media/data/exports; the helper does the work. */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { currentActor } from '../actor.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText } from '../errors.ts'
 import { type DeviceStorage, freeName } from '../files/index.ts'
@@ -8,6 +9,7 @@ import type { JobContext } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
 import { HELPER_ERROR, HelperError, type MediaSupervisor, type Notifications } from '../media/index.ts'
 import { syncFolder } from '../platform/index.ts'
+import type { Catalogue } from './catalogue.ts'
 import type { RecordingRow } from './row.ts'
 
 export const EXPORT_FOLDER = '/media/data/exports'
@@ -54,6 +56,7 @@ export class Exports implements Component {
 
   constructor(
     private readonly media: MediaSupervisor,
+    private readonly catalogue: Catalogue,
     private readonly storage: DeviceStorage,
     private readonly log: Logger,
   ) {}
@@ -103,7 +106,9 @@ export class Exports implements Component {
       const done = await this.media.call('media.export', { id, parts, path: temporary })
       context.signal.throwIfAborted()
       const filename = await this.publish(folder, temporary, stem)
-      return { filename, path: `${EXPORT_FOLDER}/${filename}`, duration_ms: done.duration_ms, size: done.size_bytes }
+      const exported = { filename, path: `${EXPORT_FOLDER}/${filename}`, duration_ms: done.duration_ms, size: done.size_bytes }
+      this.enter(row, range, exported)
+      return exported
     } catch (error) {
       // A helper that died could not clean up behind itself.
       await rm(temporary, { force: true })
@@ -114,6 +119,27 @@ export class Exports implements Component {
       context.signal.removeEventListener('abort', onAbort)
       this.media.off('media.progress', onProgress)
     }
+  }
+
+  /** Whoever may not see the camera may not see what was copied of it either. */
+  private enter(row: RecordingRow, { startMs }: ExportRange, { filename, path, duration_ms: duration, size }: Exported): void {
+    const { video_codec, camera, resolution, fps, time_synced } = row
+    this.catalogue.addMedia({
+      media_type: 'backup',
+      encoding: 'mp4',
+      video_codec,
+      audio_codec: row.audio_codec === 'pcm' ? 'aac' : row.audio_codec,
+      filename,
+      path,
+      size,
+      camera,
+      timestamp_start: row.timestamp_start + startMs,
+      duration,
+      resolution,
+      fps,
+      time_synced,
+      created_by: currentActor()?.username ?? null,
+    })
   }
 
   private async publish(folder: string, temporary: string, stem: string): Promise<string> {

@@ -196,7 +196,7 @@ t.test('a target that is away gets everything when it is back, and a full stop i
   t.notOk(existsSync(device.backup), 'nothing is written where the medium was')
   await device.stop()
   await device.start()
-  await new Removal(device.catalogue, device.storage, device.bus).remove(deleted.id)
+  await new Removal(device.store, device.catalogue, device.storage, device.bus, silent).remove(deleted.id)
   t.match(device.replication.status().places[0], { queued: 2 })
   renameSync(`${device.backup}.pulled`, device.backup)
   for (const row of rows) await copiedOf(device, row)
@@ -230,6 +230,31 @@ t.test('a target that refuses is told of and tried again', async (t) => {
   rmSync(join(device.backup, 'copies'))
   await copiedOf(device, row)
   t.match(device.replication.status().places[0], { last_error: null, queued: 0 })
+})
+
+t.test('a removal is finished after a crash, and refused without the medium', async (t) => {
+  const device = await Device.make(t)
+  const row = device.record('a.mp4', 2)
+  await copiedOf(device, row)
+  const copy = device.replication.copyOf('backup', row.id)?.entry ?? 0
+  const make = () => new Removal(device.store, device.catalogue, device.storage, device.bus, silent)
+  renameSync(device.backup, `${device.backup}.pulled`)
+  t.match(
+    await make()
+      .remove(copy)
+      .catch((error: unknown) => error),
+    { code: 'SERVICE_UNAVAILABLE' },
+  )
+  t.ok(device.catalogue.get(copy))
+  renameSync(`${device.backup}.pulled`, device.backup)
+  device.store.transaction(() => device.store.table<number, true>('removals').put(row.id, true))
+  rmSync(device.path('a.mp4'))
+  await device.stop()
+  await device.start()
+  await make().start()
+  t.equal(device.catalogue.get(row.id), undefined)
+  t.notOk(existsSync(device.path('a.part2.mp4')))
+  t.same([...device.store.table('removals').keys()], [])
 })
 
 t.test('an original that cannot be read does not hold up the others', async (t) => {

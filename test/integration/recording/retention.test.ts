@@ -55,7 +55,7 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
   clock.start()
   const catalogue = new Catalogue(store)
   const storage = new SmallDisk(join(folder, 'media'))
-  const removal = new Removal(catalogue, storage, bus)
+  const removal = new Removal(store, catalogue, storage, bus, silent)
   const all = { retention_days: 0, retention_min_free_bytes: 0, quota_bytes: 0, ...policy }
   const retention = new Retention(
     store,
