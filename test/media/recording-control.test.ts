@@ -107,16 +107,23 @@ t.test('when the helper dies, a paused recording stays paused, and slow motion g
   t.equal((await api.post('/api/recording/stop')).status, 200)
   for (const id of ['1', '2']) t.match(await finished(api, id), { state: 'ready' })
 
+  await api.post('/api/recording/start', {})
+  await delay(500)
+  t.equal((await api.post('/api/recording/pause')).status, 200)
+  await kill()
+  t.match(await api.post('/api/recording/stop'), { status: 200, body: { recording_id: '3' } }, 'or it is given up')
+  t.match((await api.get('/api/recording/status')).body, { state: 'stopped', recording_id: null })
+
   t.equal((await api.post('/api/recording/start', { mode: 'slowmotion', fps: 60 })).status, 200)
   await delay(900)
   await kill()
   await until(
     () => api.get('/api/recording/status'),
-    ({ body }) => String(body.recording_id) === '4' && Number(body.position_ms) > 500,
+    ({ body }) => String(body.recording_id) === '5' && Number(body.position_ms) > 500,
     'slow motion goes on',
   )
   t.equal((await api.post('/api/recording/stop')).status, 200)
-  t.match(await finished(api, '4'), { state: 'ready', mediaType: 'slowmotion' })
+  t.match(await finished(api, '5'), { state: 'ready', mediaType: 'slowmotion' })
   const { body } = await api.get('/api/camera/status')
   t.match(body.cameras?.[0], { framerate: FPS }, 'as it is set')
 })

@@ -1,5 +1,6 @@
 /** Recordings that begin by themselves: what triggers them, and when they are due. */
 import { type Static, Type } from '@sinclair/typebox'
+import { seesCamera } from '../caller.ts'
 import { PermissionDenied } from '../errors.ts'
 import { type Caller, type Route, route } from '../http/index.ts'
 import { type RecordingSchedule, ScheduleEntries, type TriggeredRecordings, TriggerRules } from '../recording/index.ts'
@@ -46,7 +47,8 @@ export function recordingPlansRoutes(triggers: TriggeredRecordings, schedule: Re
       access: 'viewer',
       summary: 'Recordings at set times',
       response: Schedules,
-      handler: () => view(schedule),
+      description: 'Of the cameras that the user may see.',
+      handler: ({ caller }) => view(schedule, caller),
     }),
     route({
       ...shared,
@@ -62,14 +64,14 @@ export function recordingPlansRoutes(triggers: TriggeredRecordings, schedule: Re
       handler: async ({ body, caller }) => {
         wholeDevice(caller)
         await schedule.change(body.schedules)
-        return view(schedule)
+        return view(schedule, caller)
       },
     }),
   ]
 }
 
-function view(schedule: RecordingSchedule): Static<typeof Schedules> {
-  const schedules = [...schedule.entries]
+function view(schedule: RecordingSchedule, caller: Caller | null): Static<typeof Schedules> {
+  const schedules = schedule.entries.filter(({ camera }) => caller !== null && seesCamera(caller, camera))
   const next = schedules.map((entry) => ({ name: entry.name, next_run: schedule.nextRun(entry)?.toISOString() ?? null }))
   return { schedules, next }
 }

@@ -1,5 +1,6 @@
 /** The storage of recordings: verified, recovered, and its copies. */
 import { Type } from '@sinclair/typebox'
+import { seesCamera } from '../caller.ts'
 import { InvalidRequest } from '../errors.ts'
 import { type Route, route } from '../http/index.ts'
 import type { Jobs } from '../jobs/index.ts'
@@ -38,6 +39,7 @@ export function storageRoutes(care: StorageCare, jobs: Jobs): Route[] {
         current: Nullable(
           Type.Object({
             recording_id: Type.Integer(),
+            camera: Type.Integer(),
             place: Enum(COPY_PLACES),
             filename: Type.String(),
             copied_bytes: Type.Number(),
@@ -45,7 +47,11 @@ export function storageRoutes(care: StorageCare, jobs: Jobs): Route[] {
           }),
         ),
       }),
-      handler: () => care.replication.status(),
+      handler: ({ caller }) => {
+        const { places, current } = care.replication.status()
+        // Users limited to cameras do not hear of the recordings of others.
+        return { places, current: current && caller && seesCamera(caller, current.camera) ? current : null }
+      },
     }),
     route({
       method: 'POST',

@@ -103,7 +103,8 @@ export class Copies {
       const row = this.catalogue.get(original.id)
       const [first] = parts
       if (!row || !first) return false
-      const { id: _, ...columns } = row
+      // Tags of the copy are its own.
+      const { id: _, tag_markers: _tags, ...columns } = row
       const size = parts.reduce((sum, part) => sum + part.size, 0)
       const before = this.copied.get([place, row.id])
       const copy = {
@@ -113,7 +114,6 @@ export class Copies {
         path: first.path,
         size,
         parts,
-        tag_markers: 0,
       } as const
       const known = before && this.catalogue.get(before.entry)
       const entry = known ? before.entry : this.catalogue.addMedia(copy).id

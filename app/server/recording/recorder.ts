@@ -132,10 +132,14 @@ export class Recorder implements Component {
     this.cameras.view(camera)
     return this.slots.inTurn(camera, async (slot) => {
       const { active, resume, state } = slot
-      if (state === 'paused') throw new Conflict('The recording is paused; resume it to stop it', `camera ${camera}`)
+      // Where the helper died over a paused one there is nothing left to stop, and without a picture no way to resume: it may be given up.
+      if (state === 'paused' && active) throw new Conflict('The recording is paused; resume it to stop it', `camera ${camera}`)
       slot.resume = null
       // Stopped between the helper's death and the camera's return: that recording has ended already.
-      if (!active && resume) return this.catalogue.get(resume.row.id) ?? resume.row
+      if (!active && resume) {
+        if (state === 'paused') this.slots.move(slot, 'ended')
+        return this.catalogue.get(resume.row.id) ?? resume.row
+      }
       if (!active || nextRecordingState(state, 'stop') === undefined)
         throw new Conflict('No recording is running', `camera ${camera}`)
       return this.end(active)

@@ -2,7 +2,7 @@
  * Copies of finished recordings on a second medium and on a network file system. What waits is kept in the database; one file is copied at a
  * time, and a place that cannot take it now is tried again, ever less often, until it can.
  */
-import { stat, statfs } from 'node:fs/promises'
+import { rm, stat, statfs } from 'node:fs/promises'
 import { posix } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
@@ -41,6 +41,7 @@ export interface PlaceStatus {
 
 export interface CopyProgress {
   readonly recording_id: number
+  readonly camera: number
   readonly place: CopyPlace
   readonly filename: string
   readonly copied_bytes: number
@@ -237,7 +238,13 @@ export class Replication implements Component {
       const copy = hostTarget.renamed ? posix.join(posix.dirname(target), hostTarget.renamed) : target
       parts.push({ filename: posix.basename(copy), path: copy, duration: part.duration, size, sha256 })
     }
-    if (!this.copies?.done(place, path, row, parts)) return
+    if (!this.copies?.done(place, path, row, parts)) {
+      // Deleted while it was copied: no entry would tell of these files.
+      for (const copy of parts) {
+        if (!this.catalogue.byPath(copy.path)) await rm(this.storage.hostPath(copy.path), { force: true })
+      }
+      return
+    }
     this.log.info({ id: row.id, place, bytes: row.size }, 'recording copied')
     this.tell('replicated', row, { place, copy: parts[0]?.path, size: row.size })
   }
@@ -261,7 +268,14 @@ export class Replication implements Component {
     const onBytes = (bytes: number) => {
       const before = this.current?.progress
       const copied_bytes = Math.min(row.size, (before?.recording_id === row.id ? before.copied_bytes : 0) + bytes / 2)
-      const progress = { recording_id: row.id, place, filename: row.filename, copied_bytes, total_bytes: row.size }
+      const progress = {
+        recording_id: row.id,
+        camera: row.camera,
+        place,
+        filename: row.filename,
+        copied_bytes,
+        total_bytes: row.size,
+      }
       const toldAt = this.current?.toldAt ?? performance.now()
       const due = performance.now() - toldAt >= PROGRESS_MS
       this.current = { progress, toldAt: due ? performance.now() : toldAt }

@@ -91,6 +91,11 @@ t.test('the catalogue over HTTP', async (t) => {
       t.equal((await limited.bytes(`/api/recordings/1${path}`)).status, 200, path)
     }
     t.equal((await limited.delete('/api/recordings/2')).status, 403)
+    const entry = { enabled: true, cron: '0 0 1 1 *', duration_seconds: 5, mode: 'video' }
+    const schedules = [0, 1].map((camera) => ({ ...entry, name: `camera ${camera}`, camera }))
+    t.equal((await api.put('/api/recording/schedule', { schedules })).status, 200)
+    t.match((await limited.get('/api/recording/schedule')).body, { schedules: [{ camera: 1 }], next: [{ name: 'camera 1' }] })
+    t.equal(((await api.get('/api/recording/schedule')).body.schedules as unknown as unknown[]).length, 2)
   })
 
   await t.test('all that is known, and each part', async (t) => {

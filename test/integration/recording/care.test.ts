@@ -221,6 +221,26 @@ t.test('a stop in the middle of a copy leaves nothing behind, and the copy follo
   t.same(readFileSync(device.copy('slow.mp4')), CLIP)
 })
 
+t.test('what is deleted while it is copied leaves nothing on the target', async (t) => {
+  const device = await Device.make(t)
+  await copiedOf(device, device.record('first.mp4'))
+  const folder = join(device.backup, 'copies', DAY)
+  device.rate = CLIP.length * 2
+  const row = device.record('gone.mp4', 2)
+  await until(
+    () => device.replication.status().current,
+    (current) => current?.recording_id === row.id,
+    'the copy under way',
+  )
+  device.catalogue.remove(row.id)
+  device.rate = 1e9
+  await until(
+    () => readdirSync(folder).join() + (device.replication.status().current === null),
+    (seen) => seen === 'first.mp4true',
+    'an end without a trace',
+  )
+})
+
 t.test('a target that refuses is told of and tried again', async (t) => {
   const device = await Device.make(t)
   writeFileSync(join(device.backup, 'copies'), 'in the way')
