@@ -83,7 +83,10 @@ export class Finishing {
     const end = row.timestamp_start + durationMs
     if (row.media_type === 'video') return end
     const written = await stat(this.storage.hostPath(partName(row.path, parts.length))).catch(() => null)
-    return Math.max(end, Math.round(written?.mtimeMs ?? 0))
+    const last = Math.round(written?.mtimeMs ?? 0)
+    // That of slow motion plays for longer.
+    if (row.media_type === 'slowmotion') return last > 0 ? Math.min(end, Math.max(row.timestamp_start, last)) : end
+    return Math.max(end, last)
   }
 
   /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */

@@ -19,6 +19,7 @@ import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
 import { DeviceStorage } from '../../../app/server/files/index.ts'
+import { Finishing } from '../../../app/server/recording/finishing.ts'
 import {
   Catalogue,
   Integrity,
@@ -367,6 +368,18 @@ t.test('after the loss of the database the copies become recordings again', asyn
   t.match(await device.recover('backup'), { checked: 0, recovered: { count: 1 } })
   t.same(readFileSync(device.path('a.mp4')), CLIP)
   t.match(device.catalogue.list({ limit: 10, offset: 0 }), { total: 1, rows: [{ state: 'ready', duration: 2000 }] })
+})
+
+t.test('slow motion that was interrupted lasted until its file was written to, not as long as it plays', async (t) => {
+  const device = await Device.make(t)
+  const file = device.put('slow.mp4')
+  const begun = Date.UTC(2026, 4, 4)
+  utimesSync(file, (begun + 500) / 1000, (begun + 500) / 1000)
+  const path = `/media/data/recordings/${DAY}/slow.mp4`
+  const over = { path, timestamp_start: begun, media_type: 'slowmotion', state: 'recording', duration: 0, size: 0 } as const
+  const { id } = device.catalogue.create(newRow('slow.mp4', over))
+  await new Finishing(device.catalogue, device.storage, device.bus, silent).recover()
+  t.match(device.catalogue.get(id), { state: 'ready', duration: 2000, timestamp_end: begun + 500 })
 })
 
 t.test('a recording that ended with its medium is ready again when the medium is back', async (t) => {
