@@ -191,7 +191,7 @@ export class CameraServer {
       }),
     )
     await this.begin(retention)
-    const exports = await this.begin(new Exports(media, catalogue, storage, childLogger(log, 'export')))
+    const exports = await this.begin(new Exports(media, store, catalogue, storage, files, bus, childLogger(log, 'export')))
     const rate = backgroundRate(anyRecording)
     await this.begin(new Integrity(catalogue, storage, bus, childLogger(log, 'integrity'), rate))
     const replication = await this.begin(

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { type Api, jobDone, login, until } from '../support/api.ts'
+import { type Api, type Json, jobDone, login, until } from '../support/api.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
@@ -131,8 +132,6 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   t.match(started, { status: 200, body: { status: 'running' } })
   const job = await jobDone(api, started.body)
   t.match(job, { status: 'succeeded', result: { filename: 'cut.mp4', path: '/media/data/exports/cut.mp4' } })
-  const entries = await api.get('/api/recordings?mode=backup')
-  t.match(entries.body, { total: 1, recordings: [{ filename: 'cut.mp4', camera: 0, videoCodec: 'h264', state: 'ready' }] })
   const whole = await numbers(url(server, `/recording?id=${ids[0]}`), tcp, ['-frames:v', '1'])
   const copy = await numbers(join(server.dataDir, 'media/exports/cut.mp4'))
   t.same(gaps(copy), [], 'the copy has all pictures, over both parts')
@@ -141,6 +140,27 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
     'from the key frame before its start on',
   )
   t.ok(Math.abs(Number(copy.at(-1)) - Number(whole[0]) - 179) <= 1, 'up to its end')
+
+  // The copy belongs to the same camera, by whatever way it is asked for.
+  const entries = async (who: Api) => (await who.get('/api/recordings?media_type=backup')).body
+  const info = await api.get(`/api/recordings/${ids[0]}/info`)
+  const { size } = statSync(join(server.dataDir, 'media/exports/cut.mp4'))
+  const { recordings: exported } = await entries(api)
+  const kind = { camera: 0, state: 'ready', mediaEncoding: 'mp4', videoCodec: 'h264' }
+  t.match(exported, [{ filename: 'cut.mp4', ...kind, resolution: '640x360', size }])
+  const [entry] = exported as unknown as Json[]
+  t.equal(Number(entry?.timestampEndMs), Number(info.body.timestampStartMs) + 6000)
+  t.ok(Math.abs(Number(entry?.durationMs) - (copy.length * 1000) / 30) < 100, `${entry?.durationMs} ms`)
+  await api.post('/api/users', { username: 'watch', password: PASSWORD, role: 'viewer', cameras: [1] })
+  const watch = await login(server, 'watch', PASSWORD)
+  t.match(await entries(watch), { total: 0 })
+  for (const path of ['/files/exports/cut.mp4', '/download/exports/cut.mp4', `/api/recordings/${entry?.id}`]) {
+    t.equal((await watch.bytes(path)).status, 403, path)
+    t.equal((await api.bytes(path)).bytes.length, size, path)
+  }
+  t.match((await watch.get('/files?path=exports')).body, { files: [] })
+  t.equal((await api.delete('/files/exports/cut.mp4')).status, 200)
+  t.match(await entries(api), { total: 0 })
 
   // A recording that is deleted while it plays.
   const last = await RtspClient.play(server, `/recording?id=${ids[0]}`)

@@ -46,7 +46,7 @@ export function recordingMediaRoutes(recorder: Recorder, thumbnails: Thumbnails,
       tag: 'Recordings',
       summary: 'Copy a range of a recording into an MP4 of its own, below /media/data/exports',
       description:
-        'A job. The picture is not encoded anew: the copy begins with the key frame at or before `start_ms`. The job’s result has `path`, `filename`, `duration_ms` and `size`.',
+        'A job. The picture is not encoded anew: the copy begins with the key frame at or before `start_ms`. The copy is an entry of mode `backup` of the same camera, kept until it is deleted. The job’s result has `recording_id`, `path`, `filename`, `duration_ms` and `size`.',
       params: Params,
       body: Type.Object(
         {

@@ -72,7 +72,7 @@ export class Files implements Component {
     return this.space.usedBytes()
   }
 
-  /** What a crash has left of uploads goes. A storage that cannot be written to is no reason not to start. */
+  /** What a crash has left of uploads, and of exports, goes. A storage that cannot be written to is no reason not to start. */
   async start(): Promise<void> {
     try {
       await this.sweep()
@@ -168,6 +168,13 @@ export class Files implements Component {
         }
       }),
     )
+  }
+
+  /** For whoever gives a file a name that a user may have given up just now: nobody else does meanwhile. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.turn.then(work)
+    this.turn = turn.catch(() => undefined)
+    return turn
   }
 
   private async sweep(): Promise<void> {
@@ -295,12 +302,6 @@ export class Files implements Component {
 
   private demandFinished(path: string): void {
     if (this.recordings.ownerOf(path)?.state === 'recording') throw inProgress(path)
-  }
-
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.turn.then(work)
-    this.turn = turn.catch(() => undefined)
-    return turn
   }
 }
 

@@ -1,6 +1,6 @@
 export { type FileLimits, Files, type RecordedFiles } from './files.ts'
 export { type FileEntry, type Listing, MAX_ENTRIES } from './listing.ts'
 export * from './names.ts'
-export { isReserved } from './paths.ts'
+export { isReserved, UPLOAD_FOLDER } from './paths.ts'
 export { DeviceStorage } from './storage.ts'
 export type { Upload } from './upload.ts'

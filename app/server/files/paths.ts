@@ -2,7 +2,7 @@
 import { InvalidRequest } from '../errors.ts'
 
 export const DEVICE_ROOT = '/media/data'
-/** Where uploads lie until they are whole; no request can name it. */
+/** Where uploads and exports lie until they are whole; no request can name it. */
 export const UPLOAD_FOLDER = '.uploads'
 
 const MAX_NAME_BYTES = 255

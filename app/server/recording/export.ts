@@ -1,20 +1,21 @@
-/** Cuts a time range out of a recording into one MP4 below /media/data/exports; the helper does the work. */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+/** Cuts a time range out of a recording into one MP4 below /media/data/exports, with an entry of its own; the helper does the work. */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { currentActor } from '../actor.ts'
+import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText } from '../errors.ts'
-import { type DeviceStorage, freeName } from '../files/index.ts'
+import { type DeviceStorage, type Files, UPLOAD_FOLDER } from '../files/index.ts'
 import type { JobContext } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
 import { HELPER_ERROR, HelperError, type MediaSupervisor, type Notifications } from '../media/index.ts'
-import { syncFolder } from '../platform/index.ts'
+import { ensureFolder } from '../platform/index.ts'
+import type { Store } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
+import { ExportEntries, entryOf } from './export-entry.ts'
 import type { RecordingRow } from './row.ts'
 
-export const EXPORT_FOLDER = '/media/data/exports'
-/** Files under way: a name that no user can give. */
-const UNDER_WAY = '.export-'
 /** The index goes in front by copying the file once. */
 const COPIES = 2
 const MARGIN_BYTES = 64 * 1024 * 1024
@@ -26,6 +27,7 @@ export interface ExportRange {
 }
 
 export interface Exported {
+  readonly recording_id: number
   readonly filename: string
   /** Device path. */
   readonly path: string
@@ -52,23 +54,26 @@ export function cutParts(row: Pick<RecordingRow, 'parts'>, { startMs, endMs }: E
 
 export class Exports implements Component {
   private nextId = 1
-  private readonly claimed = new Set<string>()
+  private entries: ExportEntries | undefined
 
   constructor(
     private readonly media: MediaSupervisor,
+    private readonly store: Store,
     private readonly catalogue: Catalogue,
     private readonly storage: DeviceStorage,
+    private readonly files: Pick<Files, 'inTurn'>,
+    private readonly bus: Bus,
     private readonly log: Logger,
   ) {}
 
-  /** What an earlier process left unfinished is of no use. */
-  async start(): Promise<void> {
-    const folder = this.storage.hostPath(EXPORT_FOLDER)
-    const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') this.log.warn({ error: error.message }, 'exports cannot be listed')
-      return []
-    })
-    await Promise.all(names.filter((name) => name.startsWith(UNDER_WAY)).map((name) => rm(join(folder, name), { force: true })))
+  /** Unfinished files go with the unfinished uploads. */
+  start(): void {
+    this.entries = new ExportEntries(this.store, this.catalogue, this.storage)
+    try {
+      this.entries.recover()
+    } catch (error) {
+      this.log.error({ error: errorText(error) }, 'an unfinished export cannot be removed')
+    }
   }
 
   stop(): void {}
@@ -87,10 +92,11 @@ export class Exports implements Component {
 
   async run(row: RecordingRow, range: ExportRange, stem: string, context: JobContext): Promise<Exported> {
     const parts = this.check(row, range).map((part) => ({ ...part, path: this.storage.hostPath(part.path) }))
-    const folder = this.storage.hostPath(EXPORT_FOLDER)
+    const createdBy = currentActor()?.username ?? null
     const id = this.nextId++
-    await mkdir(folder, { recursive: true })
-    const temporary = join(folder, `${UNDER_WAY}${id}.mp4`)
+    // What is in the way is told before the work.
+    this.required().folder()
+    const temporary = this.temporary()
     const onProgress = (event: Notifications['media.progress']) => {
       if (event.id === id) context.progress(event.fraction)
     }
@@ -104,11 +110,15 @@ export class Exports implements Component {
     try {
       context.signal.throwIfAborted()
       const done = await this.media.call('media.export', { id, parts, path: temporary })
-      context.signal.throwIfAborted()
-      const filename = await this.publish(folder, temporary, stem)
-      const exported = { filename, path: `${EXPORT_FOLDER}/${filename}`, duration_ms: done.duration_ms, size: done.size_bytes }
-      this.enter(row, range, exported)
-      return exported
+      const made = { endMs: range.endMs, durationMs: done.duration_ms, size: done.size_bytes, createdBy }
+      const entered = await this.files.inTurn(async () => {
+        context.signal.throwIfAborted()
+        // As it is now: the clock may have been corrected meanwhile.
+        return this.required().place(temporary, stem, entryOf(this.catalogue.get(row.id) ?? row, made))
+      })
+      this.tell(entered, row)
+      const { filename, path, duration, size } = entered
+      return { recording_id: entered.id, filename, path, duration_ms: duration, size }
     } catch (error) {
       // A helper that died could not clean up behind itself.
       await rm(temporary, { force: true })
@@ -121,38 +131,22 @@ export class Exports implements Component {
     }
   }
 
-  /** Whoever may not see the camera may not see what was copied of it either. */
-  private enter(row: RecordingRow, { startMs }: ExportRange, { filename, path, duration_ms: duration, size }: Exported): void {
-    const { video_codec, camera, resolution, fps, time_synced } = row
-    this.catalogue.addMedia({
-      media_type: 'backup',
-      encoding: 'mp4',
-      video_codec,
-      audio_codec: row.audio_codec === 'pcm' ? 'aac' : row.audio_codec,
-      filename,
-      path,
-      size,
-      camera,
-      timestamp_start: row.timestamp_start + startMs,
-      duration,
-      resolution,
-      fps,
-      time_synced,
-      created_by: currentActor()?.username ?? null,
-    })
+  private required(): ExportEntries {
+    if (!this.entries) throw new Error('exports have not been started')
+    return this.entries
   }
 
-  private async publish(folder: string, temporary: string, stem: string): Promise<string> {
-    const filename = freeName(folder, `${stem}.mp4`, this.claimed)
-    const path = join(folder, filename)
-    this.claimed.add(path)
-    try {
-      await rename(temporary, path)
-      syncFolder(folder)
-    } finally {
-      this.claimed.delete(path)
-    }
-    return filename
+  /** Where no request can see it, on the same file system. */
+  private temporary(): string {
+    const folder = join(this.storage.hostRoot, UPLOAD_FOLDER)
+    ensureFolder(folder, 0o700)
+    return join(folder, `${randomUUID()}.mp4`)
+  }
+
+  private tell(entered: RecordingRow, { id: source }: RecordingRow): void {
+    const { id, camera, filename, path, size } = entered
+    this.bus.publish('recording', 'exported', { id, camera, filename, path, size, source })
+    this.bus.emit('recording-finished', entered)
   }
 }
 

@@ -82,6 +82,7 @@ async function summarise(file: FileHandle, size: number): Promise<Mp4Summary | n
   let frames = 0
   let wholeBytes = 0
   let pending: { ticks: number; frames: number } | null = null
+  let media = false
   for (let offset = 0; offset < size; ) {
     const box = parseBox(await reader.read(offset, HEADER_BYTES), 0, offset, size)
     if (!box || box.end > size) break
@@ -100,12 +101,18 @@ async function summarise(file: FileHandle, size: number): Promise<Mp4Summary | n
       frames += pending.frames
       pending = null
       wholeBytes = box.end
+    } else if (box.type === 'mdat' && (!track || track.frames > 0)) {
+      // Of a plain file, before or behind its tables.
+      media = true
+      wholeBytes = box.end
     } else if (!pending && box.type !== 'mdat') {
       wholeBytes = box.end
     }
     offset = box.end
   }
   if (!track || frames === 0 || ticks === 0) return null
+  // Its tables tell of pictures that are not all there: nothing of it may be cut off.
+  if (track.frames > 0 && !media) return null
   const durationMs = Math.round((ticks / track.timescale) * 1000)
   return { durationMs, frames, width: track.width, height: track.height, wholeBytes, fileBytes: size }
 }

@@ -43,6 +43,8 @@ execFileSync('gst-launch-1.0', [
   `location=${finalised}`,
 ])
 const plain = make('plain.mp4')
+/** As exports are. */
+const indexFirst = make('index-first.mp4', '-movflags', 'faststart')
 
 /** What an independent reader finds. */
 function probe(path: string): { frames: number; seconds: number } {
@@ -52,7 +54,7 @@ function probe(path: string): { frames: number; seconds: number } {
 }
 
 t.test('whole files, fragmented and plain', async (t) => {
-  for (const path of [fragmented, plain]) {
+  for (const path of [fragmented, plain, indexFirst]) {
     const summary = await readMp4(path)
     t.match(summary, { frames: SECONDS * FPS, durationMs: SECONDS * 1000, width: 320, height: 240 })
     t.equal(summary?.wholeBytes, statSync(path).size)
@@ -73,6 +75,16 @@ t.test('a file cut anywhere is trimmed to what plays, and ffprobe agrees', async
     t.equal(Math.round((verdict.durationMs / 1000) * FPS), found.frames)
     t.ok(found.frames >= Math.floor((cut / size) * SECONDS * FPS) - 30)
   }
+})
+
+t.test('nothing is cut off a plain file, whole or torn', async (t) => {
+  const path = join(folder, 'kept.mp4')
+  copyFileSync(indexFirst, path)
+  const { size } = statSync(path)
+  t.match(await judgeFile(path), { state: 'ready', durationMs: SECONDS * 1000, sizeBytes: size })
+  truncateSync(path, size - 1000)
+  t.match(await judgeFile(path), { state: 'defect' })
+  t.equal(statSync(path).size, size - 1000)
 })
 
 t.test('a finalised file tells its duration at its ends, a cut one does not', async (t) => {
