@@ -24,7 +24,8 @@ async function numbers(input: string, before: string[] = [], after: string[] = [
 
 /** Two cameras, each with 7 seconds in two parts: 1 is MP4, 2 is AVI. */
 async function recorded(t: Test): Promise<{ server: TestServer; api: Api; ids: [number, number] }> {
-  const args = ['--camera', `test:${WIDTH}x360@30`, '--camera', `test:${WIDTH}x360@30`]
+  const camera = ['--camera', `test:${WIDTH}x360@30`]
+  const args = [...camera, ...camera, '--rate-limits', 'off']
   const server = await startServer(t, { args })
   const api = await login(server)
   const set = await api.patch('/api/config/storage', { storage: { segment_max_seconds: 4 } })
