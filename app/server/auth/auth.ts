@@ -71,12 +71,12 @@ export class Auth implements Component {
     private readonly options: AuthOptions,
     private readonly log: Logger,
     private readonly now: () => number = Date.now,
+    private readonly hasher = new PasswordHasher(),
   ) {}
 
   async start(): Promise<void> {
-    const { store, bus, now } = this
+    const { store, bus, now, hasher } = this
     const { keyFolder, adminPassword } = this.options
-    const hasher = new PasswordHasher()
     const sealKey = loadOrCreateKey(`${keyFolder}/seal.key`, 32)
     const users = new Users(store, sealKey)
     const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now, (sessionId) => {

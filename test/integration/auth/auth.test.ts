@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
+import { PasswordHasher } from '../../../app/server/auth/passwords.ts'
 import { ADMIN, basic, HERE, open, PASSWORD, source } from './harness.ts'
 
 const md5 = (text: string) => createHash('md5').update(text).digest('hex')
@@ -108,7 +109,7 @@ t.test('accounts, sessions and keys outlive a restart; secrets lie nowhere in th
 })
 
 t.test('Basic costs no bcrypt round per request, and one for many at once', async (t) => {
-  const { auth } = await open(t)
+  const { auth } = await open(t, { hasher: new PasswordHasher() })
   const cold = process.cpuUsage()
   await Promise.all(Array.from({ length: 50 }, () => auth.authenticate(basic('admin', PASSWORD))))
   const first = process.cpuUsage(cold)

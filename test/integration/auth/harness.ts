@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import pino from 'pino'
 import type { Test } from 'tap'
 import { Auth } from '../../../app/server/auth/index.ts'
+import { PasswordHasher } from '../../../app/server/auth/passwords.ts'
 import { Bus } from '../../../app/server/bus.ts'
 import type { Caller, CredentialSource } from '../../../app/server/http/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
@@ -12,8 +13,14 @@ import { Store } from '../../../app/server/store/index.ts'
 export const log = pino({ level: 'silent' })
 export const PASSWORD = 'Correct-Horse-9'
 export const HERE = '192.0.2.7'
+/** bcrypt's least: what is tested here is not its cost. */
+const QUICK_ROUNDS = 4
 
-export async function open(t: Test, options: { adminPassword?: string | undefined; folder?: string; now?: number } = {}) {
+export async function open(
+  t: Test,
+  options: { adminPassword?: string | undefined; folder?: string; now?: number; hasher?: PasswordHasher } = {},
+) {
+  const hasher = options.hasher ?? new PasswordHasher(QUICK_ROUNDS)
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'auth-'))
   const clock = { now: options.now ?? Date.now() }
   const store = new Store(join(folder, 'db'), log)
@@ -27,6 +34,7 @@ export async function open(t: Test, options: { adminPassword?: string | undefine
     { keyFolder: join(folder, 'keys'), adminPassword, trustedOrigins: () => [], sessionLifetimeMs: () => 3_600_000 },
     log,
     () => clock.now,
+    hasher,
   )
   await store.start()
   await auth.start()

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { addressKey, LOCK_MS, Lockout, MAX_FAILURES, WINDOW_MS } from '../../../app/server/auth/lockout.ts'
+import { PasswordHasher } from '../../../app/server/auth/passwords.ts'
 import { ADMIN, basic, HERE, open, PASSWORD, source } from './harness.ts'
 
 const ELSEWHERE = '198.51.100.9'
@@ -37,7 +38,7 @@ t.test('somebody who polls with the right password does not cover for somebody w
 })
 
 t.test('an account that does not exist answers and locks the same way', async (t) => {
-  const { auth } = await open(t)
+  const { auth } = await open(t, { hasher: new PasswordHasher() })
   const work: number[] = []
   const answers = async (username: string) => {
     const seen: unknown[] = []
