@@ -74,6 +74,11 @@ export class InvalidCredentials extends ApiError {
   }
 }
 
+/** The file is there, but the operating system keeps it from the server. */
+export function unreadable(): ApiError {
+  return new ApiError('PERMISSION_DENIED', 'The server is not allowed to read this file', 'file')
+}
+
 /** Valid, but this device cannot do it. */
 export class UnsupportedSetting extends ApiError {
   constructor(field: string, why: string) {

@@ -76,7 +76,7 @@ export function backupRoutes(backups: Backups, cameras: Cameras): Route[] {
       tag: 'Backup',
       summary: 'Download a backup',
       params: Name,
-      response: { binary: 'application/json' },
+      response: { binary: 'application/json', file: true },
       errors: ['NOT_FOUND'],
       handler: ({ params }) => {
         const filename = `${params.name}.json`

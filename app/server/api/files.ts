@@ -95,7 +95,7 @@ export function filesRoutes(files: Files): Route[] {
           : 'Read a file; pictures, video and plain text show in the browser',
         description: 'Range, ETag and If-Modified-Since are honoured.',
         params: FilePath,
-        response: { binary: 'application/octet-stream' },
+        response: { binary: 'application/octet-stream', file: true },
         errors: ['FILE_NOT_FOUND', 'RECORDING_IN_PROGRESS', 'RANGE_NOT_SATISFIABLE'],
         handler: ({ params, caller }) => {
           const file = files.find(required(caller), params.filepath, 'params.filepath')
@@ -114,8 +114,8 @@ export function filesRoutes(files: Files): Route[] {
       query: Type.Object({ recursive: Type.Optional(Type.Boolean({ description: 'must be true for a folder' })) }, closed),
       response: Success,
       errors: ['FILE_NOT_FOUND', 'RECORDING_IN_PROGRESS', 'CONFLICT'],
-      handler: async ({ params, query, caller }) => {
-        await files.remove(required(caller), params.filepath, 'params.filepath', query.recursive === true)
+      handler: async ({ params, query, caller, signal }) => {
+        await files.remove(required(caller), params.filepath, 'params.filepath', query.recursive === true, signal)
         return { success: true }
       },
     }),

@@ -128,7 +128,7 @@ export function recordingsRoutes(recorder: Recorder, search: Search): Route[] {
         },
         closed,
       ),
-      response: { binary: 'video/mp4' },
+      response: { binary: 'video/mp4', file: true },
       errors: ['NOT_FOUND', 'FILE_NOT_FOUND', 'RECORDING_IN_PROGRESS', 'RANGE_NOT_SATISFIABLE'],
       handler: ({ params, query, caller }) => {
         const row = allowedRecording(caller, recorder.row(params.id))

@@ -7,7 +7,7 @@ import { ApiError, Conflict, errorText, InvalidRequest, PermissionDenied } from 
 import type { Logger } from '../log.ts'
 import { type Listing, type ListQuery, listFolder, mimeType } from './listing.ts'
 import { checkName, devicePath, isReserved, MAX_DEPTH, parsePath, UPLOAD_FOLDER } from './paths.ts'
-import { empty, removeEmpty, type Watcher } from './removal.ts'
+import { empty, type Removal, removeEmpty } from './removal.ts'
 import { Space } from './space.ts'
 import type { DeviceStorage } from './storage.ts'
 import { at, type Found, isAbsent, missing, peek, reopen, syncNames, Tree } from './tree.ts'
@@ -19,6 +19,8 @@ const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 /** Each may look at 100,000 entries. */
 const LISTINGS_AT_ONCE = 4
 const LISTINGS_WAITING = 64
+/** To give a file its place. */
+const TRIES = 3
 
 /** What the files must know of recordings. */
 export interface RecordedFiles {
@@ -50,8 +52,9 @@ export interface StoredFile {
 export class Files implements Component {
   private readonly tree: Tree
   private readonly space: Space
-  /** Files get and lose their names one after the other. */
+  /** Files get and lose their names one after the other, or a batch of them. */
   private turn: Promise<unknown> = Promise.resolve()
+  private stopped = false
   private readonly listings = new Turnstile(LISTINGS_AT_ONCE, LISTINGS_WAITING, () => {
     return new ApiError('SERVICE_UNAVAILABLE', 'Too many listings are being made', 'files', { 'Retry-After': '1' })
   })
@@ -74,6 +77,7 @@ export class Files implements Component {
 
   /** What a crash has left of uploads, and of exports, goes. A storage that cannot be written to is no reason not to start. */
   async start(): Promise<void> {
+    this.stopped = false
     try {
       await this.sweep()
     } catch (error) {
@@ -82,6 +86,7 @@ export class Files implements Component {
   }
 
   async stop(): Promise<void> {
+    this.stopped = true
     await this.turn
   }
 
@@ -133,45 +138,48 @@ export class Files implements Component {
     if (folder.length === 0 && isReserved(name)) throw new InvalidRequest('body.file', 'This name belongs to the server')
     await upload.seal()
     const path = await this.inTurn(() =>
-      this.inNewFolder(folder, async (handle, real) => {
-        await this.give(upload, handle, [...real, name], target.overwrite)
-        await syncNames(handle)
-        return devicePath([...real, name])
-      }),
+      again(TRIES, () =>
+        this.inNewFolder(folder, async (handle, real) => {
+          await this.give(upload, handle, [...real, name], target.overwrite)
+          await syncNames(handle)
+          return devicePath([...real, name])
+        }),
+      ),
     )
     const result = { filename: name, path, size: upload.size }
     this.bus.publish('file', 'uploaded', { ...result })
     return result
   }
 
-  async remove(viewer: Viewer, path: string, field: string, recursive: boolean): Promise<void> {
+  /** A large folder goes in batches, between which others have their turn; `signal` ends it there. */
+  async remove(viewer: Viewer, path: string, field: string, recursive: boolean, signal?: AbortSignal): Promise<void> {
     const parts = parsePath(path, field)
     const name = parts.at(-1)
     if (name === undefined) throw new InvalidRequest(field, 'The storage itself cannot be deleted')
-    await this.inTurn(() =>
-      this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
-        const found = await peek(folder, name)
-        if (found === null) throw missing()
-        try {
-          const own = [...real, found.name]
-          const camera = this.recordings.ownerOf(devicePath(own))?.camera
-          if (found.stats.isDirectory()) await this.removeFolder(viewer, folder, found, own, recursive)
-          else if (found.stats.isFile()) await this.removeFile(viewer, folder, own)
-          else throw missing()
-          await syncNames(folder)
-          this.space.outdate()
-          const told = { path: devicePath(own), recursive: found.stats.isDirectory() }
-          // Who may not see the camera does not hear of its recordings.
-          this.bus.publish('file', 'deleted', camera === undefined ? told : { ...told, camera })
-        } finally {
-          await found.handle.close()
-        }
-      }),
-    )
+    await this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
+      const found = await peek(folder, name)
+      if (found === null) throw missing()
+      try {
+        const own = [...real, found.name]
+        const camera = this.recordings.ownerOf(devicePath(own))?.camera
+        if (found.stats.isDirectory()) await this.removeFolder(viewer, folder, found, own, recursive, signal)
+        else if (found.stats.isFile()) await this.inTurn(() => this.removeFile(viewer, folder, own))
+        else throw missing()
+        await syncNames(folder)
+        const told = { path: devicePath(own), recursive: found.stats.isDirectory() }
+        // Who may not see the camera does not hear of its recordings.
+        this.bus.publish('file', 'deleted', camera === undefined ? told : { ...told, camera })
+      } finally {
+        this.space.outdate()
+        await found.handle.close()
+      }
+    })
   }
 
   /** For whoever gives a file a name that a user may have given up just now: nobody else does meanwhile. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    // Also between the batches of a delete: the catalogue closes behind us.
+    if (this.stopped) throw new ApiError('SERVICE_UNAVAILABLE', 'The server is stopping')
     const turn = this.turn.then(work)
     this.turn = turn.catch(() => undefined)
     return turn
@@ -181,7 +189,7 @@ export class Files implements Component {
     let left = 0
     const folder = await this.openUploads()
     try {
-      await empty(folder, [], { before: () => {}, after: () => left++ })
+      await empty(folder, [], { before: () => {}, after: () => left++, inTurn: (work) => work() })
     } finally {
       await folder.close()
     }
@@ -263,7 +271,7 @@ export class Files implements Component {
       await unlink(at(folder, parts.at(-1) ?? ''))
     } catch (error) {
       // The retention, or whoever deletes recordings, was quicker.
-      throw isAbsent(error) ? missing() : error
+      throw isAbsent(error) || (error as NodeJS.ErrnoException).code === 'EISDIR' ? missing() : error
     }
     this.recordings.forgetFile(path)
   }
@@ -274,20 +282,32 @@ export class Files implements Component {
     found: Found,
     parts: readonly string[],
     recursive: boolean,
+    signal: AbortSignal | undefined,
   ): Promise<void> {
     if (!recursive) throw new InvalidRequest('query.recursive', 'A folder is only deleted with recursive=true')
     const inside = `${devicePath(parts)}/`
     const running = this.recordings.running().flatMap((row) => row.parts.map((part) => part.path))
     for (const path of running) if (path.startsWith(inside)) throw inProgress(path)
+    const heard = () => {
+      if (signal?.aborted) throw new InvalidRequest('request', 'The client has gone')
+    }
     if (viewer.cameras !== null) {
-      for await (const entry of walk(found.handle, parts, { recursive: true })) this.demandOwn(viewer, devicePath(entry.parts))
+      const options = { recursive: true, ...(signal ? { signal } : {}) }
+      for await (const entry of walk(found.handle, parts, options)) this.demandOwn(viewer, devicePath(entry.parts))
     }
-    const watcher: Watcher = {
-      before: (own) => this.demandFinished(devicePath(own)),
+    const removal: Removal = {
+      before: (own) => {
+        this.demandOwn(viewer, devicePath(own))
+        this.demandFinished(devicePath(own))
+      },
       after: (own) => this.recordings.forgetFile(devicePath(own)),
+      inTurn: (work) => {
+        heard()
+        return this.inTurn(work)
+      },
     }
-    await empty(found.handle, parts, watcher)
-    await removeEmpty(at(folder, found.name))
+    await empty(found.handle, parts, removal)
+    await removal.inTurn(() => removeEmpty(at(folder, found.name)))
   }
 
   private mayRead({ cameras }: Viewer, path: string): boolean {
@@ -311,4 +331,17 @@ function inProgress(path: string): ApiError {
 
 function existing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+}
+
+/** The folder may go while a file gets its place in it, by hands that wait for no turn: it is made again then. */
+async function again<T>(tries: number, work: () => Promise<T>): Promise<T> {
+  for (let left = tries; left > 0; left--) {
+    try {
+      return await work()
+    } catch (error) {
+      const gone = (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as ApiError).code === 'FILE_NOT_FOUND'
+      if (!gone) throw error
+    }
+  }
+  throw new Conflict('The folder was deleted meanwhile')
 }

@@ -7,6 +7,10 @@ import { type Entry, walk } from './walk.ts'
 /** Entries looked at for one listing. */
 export const MAX_ENTRIES = 100_000
 
+/** Years of four digits. */
+const FIRST = Date.parse('0000-01-01T00:00:00.000Z')
+const LAST = Date.parse('9999-12-31T23:59:59.999Z')
+
 export interface ListQuery {
   readonly recursive: boolean
   /** An extension, with or without its dot, in any case: only files that have it. */
@@ -75,9 +79,14 @@ export function listFolder(tree: Tree, folder: readonly string[], query: ListQue
 }
 
 function entryOf({ parts, stats }: Entry, depth: number): FileEntry {
-  const common = { name: parts.slice(depth).join('/'), path: devicePath(parts), modified: stats.mtime.toISOString() }
+  const common = { name: parts.slice(depth).join('/'), path: devicePath(parts), modified: dateText(stats.mtimeMs) }
   if (stats.isDirectory()) return { ...common, type: 'directory' }
   return { ...common, type: 'file', size: stats.size, mime_type: mimeType(parts.at(-1) ?? '') }
+}
+
+/** File systems know times that no date-time can say. */
+function dateText(epochMs: number): string {
+  return new Date(Math.min(Math.max(epochMs, FIRST), LAST)).toISOString()
 }
 
 function extensionTest(filter: string | undefined): (name: string) => boolean {

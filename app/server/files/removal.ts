@@ -9,34 +9,64 @@ const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 const DEEPEST = 200
 const PASSES = 4
 
-export interface Watcher {
+/** Names removed in one turn: some 15 ms, so that others wait no longer than that. */
+const BATCH = 64
+
+export interface Removal {
   /** Before a file goes, by the components below the storage; throwing stops the rest. */
   readonly before: (parts: readonly string[]) => void
   readonly after: (parts: readonly string[]) => void
+  /** Each batch goes while nobody else gives or takes names; throwing instead stops the rest. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 /** The folder itself stays. */
-export async function empty(folder: FileHandle, parts: readonly string[], watcher: Watcher | null): Promise<void> {
+export async function empty(folder: FileHandle, parts: readonly string[], removal: Removal): Promise<void> {
   if (parts.length > DEEPEST) throw new Conflict('The folder is too deep to be deleted', `${DEEPEST} folders`)
   // What a file system leaves out because others go meanwhile is met the next time.
-  for (let pass = 0; pass < PASSES; pass++) if (!(await emptyOnce(folder, parts, watcher))) return
+  for (let pass = 0; pass < PASSES; pass++) if (!(await emptyOnce(folder, parts, removal))) return
 }
 
 /** False: there was nothing. */
-async function emptyOnce(folder: FileHandle, parts: readonly string[], watcher: Watcher | null): Promise<boolean> {
+async function emptyOnce(folder: FileHandle, parts: readonly string[], removal: Removal): Promise<boolean> {
   let found = false
+  let batch: Buffer[] = []
+  const remove = async () => {
+    const names = batch
+    batch = []
+    const folders = await removal.inTurn(() => unlinkAll(folder, parts, names, removal))
+    for (const name of folders) await removeFolder(pathOf(folder, name), [...parts, name.toString()], removal)
+  }
   // Names as bytes: what is no UTF-8 has to go as well. A few at a time: all of a large folder would hold up the event loop.
   const names = await opendir(at(folder), { encoding: 'buffer' as BufferEncoding, bufferSize: 512 })
   for await (const { name } of names) {
-    const raw = name as unknown as Buffer
     found = true
-    const own = [...parts, raw.toString()]
-    const path = Buffer.concat([Buffer.from(`${at(folder)}/`), raw])
-    watcher?.before(own)
-    if (await unlinked(path)) watcher?.after(own)
-    else await removeFolder(path, own, watcher)
+    batch.push(name as unknown as Buffer)
+    if (batch.length === BATCH) await remove()
   }
+  if (batch.length > 0) await remove()
   return found
+}
+
+/** Those that are folders stay, and are the answer. */
+async function unlinkAll(
+  folder: FileHandle,
+  parts: readonly string[],
+  names: readonly Buffer[],
+  { before, after }: Removal,
+): Promise<Buffer[]> {
+  const folders: Buffer[] = []
+  for (const name of names) {
+    const own = [...parts, name.toString()]
+    before(own)
+    if (await unlinked(pathOf(folder, name))) after(own)
+    else folders.push(name)
+  }
+  return folders
+}
+
+function pathOf(folder: FileHandle, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${at(folder)}/`), name])
 }
 
 /** False: it is a folder. */
@@ -52,7 +82,7 @@ async function unlinked(path: Buffer): Promise<boolean> {
   }
 }
 
-async function removeFolder(path: Buffer, parts: readonly string[], watcher: Watcher | null): Promise<void> {
+async function removeFolder(path: Buffer, parts: readonly string[], removal: Removal): Promise<void> {
   let folder: FileHandle
   try {
     folder = await open(path, FOLDER)
@@ -61,11 +91,11 @@ async function removeFolder(path: Buffer, parts: readonly string[], watcher: Wat
     throw error
   }
   try {
-    await empty(folder, parts, watcher)
+    await empty(folder, parts, removal)
   } finally {
     await folder.close()
   }
-  await removeEmpty(path)
+  await removal.inTurn(() => removeEmpty(path))
 }
 
 export async function removeEmpty(path: string | Buffer): Promise<void> {
@@ -73,7 +103,8 @@ export async function removeEmpty(path: string | Buffer): Promise<void> {
     await rmdir(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return
+    // Gone, and perhaps something else has the name by now.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return
     if (code === 'ENOTEMPTY' || code === 'EEXIST') throw new Conflict('The folder was filled again meanwhile')
     if (code === 'EBUSY') throw new Conflict('A disk is mounted there')
     throw error

@@ -4,7 +4,7 @@
  */
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { ApiError } from '../errors.ts'
+import { ApiError, unreadable } from '../errors.ts'
 
 /** A descriptor that names a file without opening it: no device wakes up. Node has no name for it. */
 const O_PATH = 0o10000000
@@ -90,9 +90,14 @@ export async function peek(folder: FileHandle, name: string): Promise<Found | nu
 }
 
 /** Opens exactly what was found, which must be a regular file. */
-export function reopen(found: Found): Promise<FileHandle> {
+export async function reopen(found: Found): Promise<FileHandle> {
   if (!found.stats.isFile()) throw missing()
-  return open(at(found.handle), constants.O_RDONLY | constants.O_NOCTTY)
+  try {
+    return await open(at(found.handle), constants.O_RDONLY | constants.O_NOCTTY)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw code === 'EACCES' || code === 'EPERM' ? unreadable() : error
+  }
 }
 
 /** Makes new names in a folder survive a power cut. */

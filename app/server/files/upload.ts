@@ -7,6 +7,8 @@ import type { Share, Space } from './space.ts'
 import { at, isAbsent } from './tree.ts'
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+/** What `link` says on file systems without hard links, such as vfat. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 export class Upload {
   private readonly name = randomUUID()
@@ -46,7 +48,7 @@ export class Upload {
 
   /** CONFLICT where the name is taken, however closely before. */
   async place(target: FileHandle, name: string): Promise<void> {
-    await placing(link(at(this.folder, this.name), at(target, name)), name)
+    await placing(this.takeName(target, name), name)
     this.placed = true
   }
 
@@ -54,6 +56,27 @@ export class Upload {
   async replace(target: FileHandle, name: string): Promise<void> {
     await placing(rename(at(this.folder, this.name), at(target, name)), name)
     this.placed = true
+  }
+
+  private async takeName(target: FileHandle, name: string): Promise<void> {
+    try {
+      await link(at(this.folder, this.name), at(target, name))
+    } catch (error) {
+      if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+      await this.claim(target, name)
+    }
+  }
+
+  /** Without hard links: an empty file of our own takes the name, if nothing has it, and is replaced. */
+  private async claim(target: FileHandle, name: string): Promise<void> {
+    const path = at(target, name)
+    await (await open(path, NEW_FILE, 0o640)).close()
+    try {
+      await rename(at(this.folder, this.name), path)
+    } catch (error) {
+      await unlink(path)
+      throw error
+    }
   }
 
   /** In every case the last call: what did not get a name leaves nothing. */

@@ -5,7 +5,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
-import type { BodyGate } from './body.ts'
+import type { Gate } from './gate.ts'
 
 /** As much as uWS hands over at once. */
 const BUFFER = 512 * 1024
@@ -30,7 +30,7 @@ interface Filled {
 export class BodyStream {
   readonly #res: HttpResponse
   readonly #stallMs: number
-  #gate: BodyGate
+  #gate: Gate
   readonly #client: string
   readonly #waiting: Filled[] = []
   #given: Buffer | null = null
@@ -51,7 +51,7 @@ export class BodyStream {
   /** Must be made while uWS's handler runs: data that finds no listener is lost. */
   constructor(
     res: HttpResponse,
-    gate: BodyGate,
+    gate: Gate,
     client: string,
     stallMs: number,
     /** Called when the last byte has come: the connection can be used again. */
@@ -70,7 +70,7 @@ export class BodyStream {
   }
 
   /** Takes a place among the uploads instead of one among the bodies that are not yet known to be welcome. */
-  admit(gate: BodyGate): void {
+  admit(gate: Gate): void {
     if (this.#over) return
     gate.enter(this.#client)
     this.#gate.leave(this.#client)

@@ -1,41 +1,12 @@
 /** A request body, collected within bounds of size, time and number. */
 import type { HttpResponse } from 'uWebSockets.js'
 import { ApiError } from '../errors.ts'
-
-export interface GateLimits {
-  /** Bodies that may be on their way at the same time, over all clients and of one. */
-  readonly atOnce: number
-  readonly perClient: number
-}
+import type { Gate, GateLimits } from './gate.ts'
 
 export interface BodyLimits extends GateLimits {
   readonly bytes: number
   /** From the head of the request to the last byte. */
   readonly deadlineMs: number
-}
-
-/** Counts the bodies on their way, over all listeners. */
-export class BodyGate<L extends GateLimits = GateLimits> {
-  #open = 0
-  readonly #clients = new Map<string, number>()
-
-  constructor(readonly limits: L) {}
-
-  enter(client: string): void {
-    const own = this.#clients.get(client) ?? 0
-    if (this.#open >= this.limits.atOnce || own >= this.limits.perClient) {
-      throw new ApiError('SERVICE_UNAVAILABLE', 'Too many requests are being received', 'body', { 'Retry-After': '1' })
-    }
-    this.#open++
-    this.#clients.set(client, own + 1)
-  }
-
-  leave(client: string): void {
-    this.#open--
-    const left = (this.#clients.get(client) ?? 1) - 1
-    if (left > 0) this.#clients.set(client, left)
-    else this.#clients.delete(client)
-  }
 }
 
 export function tooLarge(limit: number): ApiError {
@@ -52,11 +23,11 @@ export class BodyCollector {
   #outcome: Buffer | ApiError | null = null
   #waiting: { resolve: (body: Buffer) => void; reject: (error: ApiError) => void } | null = null
   readonly #timer: NodeJS.Timeout
-  readonly #gate: BodyGate<BodyLimits>
+  readonly #gate: Gate<BodyLimits>
 
   constructor(
     res: HttpResponse,
-    gate: BodyGate<BodyLimits>,
+    gate: Gate<BodyLimits>,
     /** Whose share of the gate it takes. */
     readonly client: string,
     readonly maxBytes = gate.limits.bytes,

@@ -1,4 +1,5 @@
 /** Whether a client's copy is still good (RFC 9110, 13). */
+import { parseHttpDate } from './dates.ts'
 import type { Conditions } from './exchange.ts'
 
 export interface Validators {
@@ -14,8 +15,8 @@ export function isNotModified(conditions: Conditions, { etag, modifiedMs }: Vali
     return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
   }
   if (ifModifiedSince === '' || modifiedMs === undefined) return false
-  const since = Date.parse(ifModifiedSince)
-  return !Number.isNaN(since) && Math.floor(modifiedMs / 1000) * 1000 <= since
+  const since = parseHttpDate(ifModifiedSince.trim())
+  return since !== null && Math.floor(modifiedMs / 1000) * 1000 <= since
 }
 
 /** False: the copy that the range would complete is an old one, so the whole file must go out. */
@@ -23,5 +24,5 @@ export function isRangeCurrent(ifRange: string, { etag, modifiedMs }: Validators
   const given = ifRange.trim()
   if (given === '') return true
   if (given.startsWith('"') || given.startsWith('W/')) return given === etag
-  return modifiedMs !== undefined && Date.parse(given) === Math.floor(modifiedMs / 1000) * 1000
+  return modifiedMs !== undefined && parseHttpDate(given) === Math.floor(modifiedMs / 1000) * 1000
 }

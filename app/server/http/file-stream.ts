@@ -5,6 +5,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { ApiError } from '../errors.ts'
 import type { Exchange, Headers } from './exchange.ts'
+import type { HttpLimits } from './limits.ts'
+
+export type StreamLimits = Pick<HttpLimits, 'stallMs' | 'streamSpanMs' | 'streamSpanBytes'>
 
 const CHUNK = 512 * 1024
 /** uWS gives up on a client after some ten seconds without an event; a client on a slow link frees its buffer more seldom. */
@@ -12,6 +15,7 @@ const RETRY_MS = 4000
 /** Chunks kept for the next client. */
 const SPARE = 8
 const spare: Buffer[] = []
+const NOTHING = new Uint8Array(0)
 
 export class FileStream {
   readonly #exchange: Exchange
@@ -22,14 +26,16 @@ export class FileStream {
   readonly #buffers: Buffer[] = []
   #turn = 0
   /** What the kernel has not taken yet of the chunk, and the offset in the body at which it starts. */
-  #pending: Uint8Array = new Uint8Array(0)
+  #pending: Uint8Array = NOTHING
   #pendingAt = 0
   #wake: (() => void) | null = null
   #progressAt = 0
-  readonly #stallMs: number
+  /** What was left of the chunk when the client was last found quick enough. */
+  #span = { at: 0, left: 0 }
+  readonly #limits: StreamLimits
 
-  constructor(exchange: Exchange, file: FileHandle, start: number, length: number, stallMs: number) {
-    this.#stallMs = stallMs
+  constructor(exchange: Exchange, file: FileHandle, start: number, length: number, limits: StreamLimits) {
+    this.#limits = limits
     this.#exchange = exchange
     this.#file = file
     this.#position = start
@@ -72,7 +78,8 @@ export class FileStream {
     } finally {
       // A read that is under way still writes into its buffer.
       await ahead?.catch(() => undefined)
-      for (const buffer of this.#buffers) if (spare.length < SPARE) spare.push(buffer)
+      for (const buffer of this.#buffers.splice(0)) if (spare.length < SPARE) spare.push(buffer)
+      this.#pending = NOTHING
     }
   }
 
@@ -92,8 +99,10 @@ export class FileStream {
 
   /** Until the kernel has taken the chunk, or the client has gone. */
   async #taken(): Promise<void> {
+    const { stallMs, streamSpanMs } = this.#limits
     this.#progressAt = performance.now()
-    const timer = setInterval(() => this.#retry(), Math.min(RETRY_MS, this.#stallMs / 2))
+    this.#span = { at: this.#progressAt, left: this.#pending.length }
+    const timer = setInterval(() => this.#retry(), Math.min(RETRY_MS, stallMs / 2, streamSpanMs / 2))
     await new Promise<void>((resolve) => {
       this.#wake = resolve
     })
@@ -115,12 +124,18 @@ export class FileStream {
     const { res, gone } = this.#exchange
     if (gone || this.#pending.length === 0) return
     res.cork(() => this.#offer())
-    if (this.#pending.length > 0 && !this.#advance(res.getWriteOffset())) {
-      if (performance.now() - this.#progressAt >= this.#stallMs) this.#exchange.abandon()
-      return
-    }
-    this.#progressAt = performance.now()
+    const now = performance.now()
+    if (this.#pending.length === 0 || this.#advance(res.getWriteOffset())) this.#progressAt = now
     if (this.#pending.length === 0) this.#resume()
+    else if (now - this.#progressAt >= this.#limits.stallMs || this.#tooSlow(now)) this.#exchange.abandon()
+  }
+
+  /** Who takes a little now and then would never stall. */
+  #tooSlow(now: number): boolean {
+    const { at, left } = this.#span
+    if (now - at < this.#limits.streamSpanMs) return false
+    this.#span = { at: now, left: this.#pending.length }
+    return left - this.#pending.length < this.#limits.streamSpanBytes
   }
 
   /** True where something was taken since the last look. */
@@ -133,7 +148,7 @@ export class FileStream {
 
   #offer(): void {
     const [ok, finished] = this.#exchange.res.tryEnd(this.#pending, this.#total)
-    if (ok || finished) this.#pending = new Uint8Array(0)
+    if (ok || finished) this.#pending = NOTHING
   }
 
   #resume(): void {

@@ -17,8 +17,14 @@ export interface HttpLimits {
   readonly jsonDepth: number
   /** Answers longer than this are compressed for clients that accept it. */
   readonly compressAbove: number
+  /** Files on their way to clients at the same time, over all clients and to one. */
+  readonly streamsAtOnce: number
+  readonly streamsPerClient: number
   /** A download of which the client takes nothing for this long is broken off. */
   readonly stallMs: number
+  /** One of which it takes less than `streamSpanBytes` in this time as well: else a byte now and then would hold its place for ever. */
+  readonly streamSpanMs: number
+  readonly streamSpanBytes: number
   /** What `stop` grants to answers under way. */
   readonly stopMs: number
   /** Requests under way at the same time. */
@@ -44,7 +50,12 @@ export const DEFAULT_LIMITS: HttpLimits = {
   uploadStallMs: 9000,
   jsonDepth: 32,
   compressAbove: 4096,
+  // Two chunks of memory each.
+  streamsAtOnce: 128,
+  streamsPerClient: 16,
   stallMs: 60_000,
+  streamSpanMs: 60_000,
+  streamSpanBytes: 64 * 1024,
   stopMs: 2000,
   requests: 256,
   sockets: 200,

@@ -88,7 +88,7 @@ export class FormBody {
     busboy.on('file', (name: string | undefined = '', stream, filename: string | undefined = '') => {
       stream.on('limit', () => fail(tooLargeFile(this.#maxFileBytes)))
       stream.on('error', malformed('The form breaks off'))
-      this.#parsed.push({ kind: 'file', name, filename }, { kind: 'stream', stream })
+      this.#parsed.push({ kind: 'file', name, filename: unescaped(filename) }, { kind: 'stream', stream })
     })
     busboy.on('filesLimit', malformed('The form has more than one file'))
     busboy.on('fieldsLimit', malformed('The form has too many fields'))
@@ -117,6 +117,11 @@ export class FormBody {
       else yield next
     }
   }
+}
+
+/** Browsers write these three so, and nothing else (WHATWG HTML, multipart form data): `%` stays as it is. */
+function unescaped(filename: string): string {
+  return filename.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
 }
 
 function tooLargeFile(limit: number): ApiError {

@@ -3,11 +3,12 @@ import { Type } from '@sinclair/typebox'
 import { SESSION_COOKIE } from '../caller.ts'
 import { ERROR_STATUS, type ErrorCode } from '../errors.ts'
 import { type Json, toOpenApi } from './openapi-schema.ts'
-import type { Route } from './route.ts'
+import type { BinaryResponse, Route } from './route.ts'
 import { isVersioned } from './router.ts'
 
 /** Whatever a route says of itself, these can happen. */
 const EVERYWHERE: readonly ErrorCode[] = ['INVALID_REQUEST', 'RATE_LIMITED', 'INTERNAL_ERROR']
+const FROM_DISK: readonly ErrorCode[] = ['FILE_NOT_FOUND', 'PERMISSION_DENIED', 'RANGE_NOT_SATISFIABLE', 'SERVICE_UNAVAILABLE']
 const WITH_CREDENTIALS: readonly ErrorCode[] = ['INVALID_CREDENTIALS', 'PERMISSION_DENIED']
 
 export function openApiDocument(routes: readonly Route[], info: { readonly version: string }): Json {
@@ -93,7 +94,7 @@ function operation(known: string, plain: string, route: Route, envelope: boolean
     ...(route.upload !== undefined && {
       requestBody: { required: true, content: { 'multipart/form-data': { schema: toOpenApi(route.upload.form, 'input') } } },
     }),
-    responses: { '200': success(route, envelope), ...failures(route, envelope) },
+    responses: { '200': success(route, envelope), ...parts(route), ...failures(route, envelope) },
   }
 }
 
@@ -136,9 +137,7 @@ function described({ description, ...schema }: Json): Json {
 }
 
 function success({ response }: Route, envelope: boolean): Json {
-  if ('binary' in response) {
-    return { description: 'Success', content: { [String(response.binary)]: { schema: { type: 'string', format: 'binary' } } } }
-  }
+  if (isBinary(response)) return binary(response)
   const schema = toOpenApi(response)
   const enveloped = {
     type: 'object',
@@ -148,6 +147,28 @@ function success({ response }: Route, envelope: boolean): Json {
   return { description: 'Success', content: { 'application/json': { schema: envelope ? enveloped : schema } } }
 }
 
+/** What a request with `Range` or a condition may meet. */
+function parts({ response }: Route): Json {
+  if (!servesFile(response)) return {}
+  const range = { 'Content-Range': { description: 'Which bytes of how many', schema: { type: 'string' } } }
+  return {
+    '206': { ...binary(response), description: 'The part that Range asks for', headers: range },
+    '304': { description: "The client's copy is good still" },
+  }
+}
+
+function servesFile(response: Route['response']): response is BinaryResponse {
+  return isBinary(response) && response.file === true
+}
+
+function isBinary(response: Route['response']): response is BinaryResponse {
+  return 'binary' in response
+}
+
+function binary(response: BinaryResponse): Json {
+  return { description: 'Success', content: { [response.binary]: { schema: { type: 'string', format: 'binary' } } } }
+}
+
 function failures(route: Route, envelope: boolean): Json {
   const codes = new Set<ErrorCode>([
     ...EVERYWHERE,
@@ -155,6 +176,7 @@ function failures(route: Route, envelope: boolean): Json {
     ...(route.errors ?? []),
   ])
   if (route.access !== 'public' && route.beforePasswordChange !== true) codes.add('PASSWORD_CHANGE_REQUIRED')
+  if (servesFile(route.response)) for (const code of FROM_DISK) codes.add(code)
   if (route.method !== 'GET') codes.add('PAYLOAD_TOO_LARGE')
   const byStatus = new Map<string, ErrorCode[]>()
   for (const code of codes) {

@@ -9,9 +9,10 @@ import type { Logger } from 'pino'
 import { actingAs } from '../actor.ts'
 import { ApiError, InvalidCredentials, InvalidRequest, NotFound, PermissionDenied } from '../errors.ts'
 import { assetFor, type StaticAssets } from './assets.ts'
-import { BodyCollector, BodyGate, type BodyLimits, tooLarge } from './body.ts'
+import { BodyCollector, type BodyLimits, tooLarge } from './body.ts'
 import { BodyStream } from './body-stream.ts'
 import { Exchange, type Listener } from './exchange.ts'
+import { Gate } from './gate.ts'
 import { isJsonType, parseJson } from './json.ts'
 import type { HttpLimits } from './limits.ts'
 import { FORM_OVERHEAD, FormBody } from './multipart.ts'
@@ -78,22 +79,26 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #validators = new Map<Route, Validator>()
-  readonly #gate: BodyGate<BodyLimits>
-  readonly #uploads: BodyGate
+  readonly #gate: Gate<BodyLimits>
+  readonly #uploads: Gate
+  readonly #streams: Gate
   readonly #inFlight = new Set<Exchange>()
   #whenIdle: (() => void) | null = null
 
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#router = new Router(options.routes)
-    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce, bodiesPerClient, uploadsAtOnce, uploadsPerClient } = options.limits
-    this.#gate = new BodyGate({
+    const { jsonBodyBytes, bodyDeadlineMs, bodiesAtOnce, bodiesPerClient } = options.limits
+    const { uploadsAtOnce, uploadsPerClient, streamsAtOnce, streamsPerClient } = options.limits
+    this.#gate = new Gate({
       bytes: jsonBodyBytes,
       deadlineMs: bodyDeadlineMs,
       atOnce: bodiesAtOnce,
       perClient: bodiesPerClient,
     })
-    this.#uploads = new BodyGate({ atOnce: uploadsAtOnce, perClient: uploadsPerClient })
+    this.#uploads = new Gate({ atOnce: uploadsAtOnce, perClient: uploadsPerClient })
+    const streams = { atOnce: streamsAtOnce, perClient: streamsPerClient }
+    this.#streams = new Gate(streams, 'Too many files are being sent', 'downloads')
   }
 
   /** Requests without a complete answer. */
@@ -308,7 +313,7 @@ export class Pipeline {
 
   #reply(exchange: Exchange, value: unknown): Promise<void> | undefined {
     if (exchange.gone) return
-    return sendReply(exchange, value, this.#options.now(), this.#options.limits)
+    return sendReply(exchange, value, this.#options.now(), this.#options.limits, this.#streams)
   }
 
   #fail(exchange: Exchange, thrown: unknown): void {

@@ -4,6 +4,7 @@ import { compressNow, isText, pickCoding } from './encoding.ts'
 import { errorBody, rateLimitBody, successBody } from './envelope.ts'
 import type { Exchange, Headers } from './exchange.ts'
 import { sendFile } from './file-reply.ts'
+import type { Gate } from './gate.ts'
 import type { HttpLimits } from './limits.ts'
 import type { RateDecision } from './rate-limit.ts'
 import { BytesReply, FileReply, JsonReply } from './route.ts'
@@ -13,8 +14,14 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const JSON_HEADERS: Headers = Object.freeze({ 'Content-Type': JSON_TYPE })
 
 /** Returns a promise only where something has to be waited for. */
-export function sendReply(exchange: Exchange, value: unknown, now: number, limits: HttpLimits): Promise<void> | undefined {
-  if (value instanceof FileReply) return sendFile(exchange, value, limits.stallMs)
+export function sendReply(
+  exchange: Exchange,
+  value: unknown,
+  now: number,
+  limits: HttpLimits,
+  streams: Gate,
+): Promise<void> | undefined {
+  if (value instanceof FileReply) return sendFile(exchange, value, limits, streams)
   if (value instanceof BytesReply) {
     const headers = { 'Content-Type': value.type, 'Content-Security-Policy': BINARY_CSP, ...value.headers }
     if (isText(value.type)) return sendText(exchange, headers, value.bytes, limits.compressAbove)

@@ -67,6 +67,8 @@ export class FileReply {
 /** What the OpenAPI document says of an answer that is no JSON. */
 export interface BinaryResponse {
   readonly binary: string
+  /** The answer is a `FileReply`: in ranges and conditional, and bounded in number. */
+  readonly file?: true
 }
 
 /** A form with a file of any length, which the handler takes as it comes instead of a body. */

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { serveFiles } from './harness.ts'
+import { until } from '../http/harness.ts'
+import { memoryDisk, serveFiles } from './harness.ts'
 
 t.test('files go with their catalogue entry, folders only when that is meant', async (t) => {
   const { client, root, recordings, scratch, events } = await serveFiles(t)
@@ -54,6 +55,74 @@ t.test('files go with their catalogue entry, folders only when that is meant', a
   t.same(recordings.forgotten.slice(1).sort(), ['/media/data/day/a.mp4', '/media/data/day/inner/live.mp4'])
   t.equal(readFileSync(join(scratch, 'outside/kept'), 'utf8'), 'kept', 'links go, not what they point to')
   t.match(events.at(-1), { category: 'file', type: 'deleted', data: { path: '/media/data/day', recursive: true } })
+})
+
+t.test('a large delete lets others have their turn, and ends when its client has gone', async (t) => {
+  const { client, server, root, recordings, upload } = await serveFiles(t, { root: memoryDisk(t, '256m') })
+  let gone = 0
+  recordings.forgetFile = () => {
+    gone++
+  }
+  const fill = (count: number) => {
+    gone = 0
+    mkdirSync(join(root, 'large/inner'), { recursive: true })
+    for (let i = 0; i < count; i++) writeFileSync(join(root, `large/inner/${i}`), '')
+  }
+  fill(6000)
+  let deleted = false
+  const remove = client.json('/files/large?recursive=true', { method: 'DELETE' }).then(({ status }) => {
+    deleted = true
+    return status
+  })
+  await until(() => gone > 0)
+  t.equal((await upload([['file', 'x', 'beside']])).status, 200)
+  t.notOk(deleted, 'the upload did not wait for the end')
+  t.equal(await remove, 200)
+  t.notOk(existsSync(join(root, 'large')))
+
+  fill(6000)
+  const socket = await client.socket(
+    'DELETE /files/large?recursive=true HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer operator\r\n\r\n',
+  )
+  await until(() => gone > 0)
+  socket.destroy()
+  await until(() => server.load.requests === 0)
+  // In the turn behind the batch that was under way.
+  t.equal((await client.json('/files/beside', { method: 'DELETE' })).status, 200)
+  const left = readdirSync(join(root, 'large/inner')).length
+  t.ok(left > 0, `${left} are left`)
+  t.equal((await upload([['file', 'x', 'after']])).status, 200)
+  t.equal(readdirSync(join(root, 'large/inner')).length, left, 'no more go')
+})
+
+t.test('uploads into a folder that is being deleted: whole before or after, or refused', async (t) => {
+  const { client, root, upload } = await serveFiles(t)
+  for (let round = 0; round < 10; round++) {
+    mkdirSync(join(root, 'busy/a/b'), { recursive: true })
+    for (let i = 0; i < 150; i++) writeFileSync(join(root, `busy/a/b/${i}`), '')
+    const put = (name: string) =>
+      upload([
+        ['file', name, name],
+        ['path', 'busy/a/b'],
+      ])
+    const remove = () => client.json('/files/busy?recursive=true', { method: 'DELETE' })
+    const [first, second, ...puts] = await Promise.all([remove(), remove(), put(`x${round}`), put(`y${round}`), put(`z${round}`)])
+    for (const { status } of [first, second]) if (![200, 404, 409].includes(status)) t.fail(`delete: ${status}`)
+    for (const { status } of puts) if (status !== 200) t.fail(`upload: ${status}`)
+  }
+  t.same(readdirSync(join(root, '.uploads')), [])
+})
+
+t.test('a file that the server may not read', async (t) => {
+  const { client, root, scratch } = await serveFiles(t)
+  writeFileSync(join(root, 'secret'), 'x', { mode: 0o600 })
+  for (const path of [scratch, root]) chmodSync(path, 0o755)
+  process.seteuid?.(65534)
+  try {
+    t.match(await client.json('/files/secret'), { status: 403, body: { error: { code: 'PERMISSION_DENIED', details: 'file' } } })
+  } finally {
+    process.seteuid?.(0)
+  }
 })
 
 t.test('downloads: by range, as attachment or in the browser', async (t) => {

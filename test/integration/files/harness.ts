@@ -1,5 +1,6 @@
 /** The files' domain on a real folder, and behind a real HTTP server, without cameras. */
-import { mkdirSync, mkdtempSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +36,17 @@ const authenticate: Authenticate = ({ authorization }) => {
   if (role === '') return null
   const cameras = camera === undefined ? null : [Number(camera)]
   return { username: role, role: role as Role, via: 'bearer', mustChangePassword: false, cameras }
+}
+
+/** A folder on a small disk of its own, in memory. */
+export function memoryDisk(t: Test, size: string): string {
+  const disk = mkdtempSync(join(tmpdir(), 'files-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk])
+  t.teardown(() => {
+    execFileSync('umount', [disk])
+    rmdirSync(disk)
+  })
+  return join(disk, 'media')
 }
 
 export async function filesOn(t: Test, options: { root?: string; limits?: Partial<FileLimits> } = {}) {

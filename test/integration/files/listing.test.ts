@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesOn, serveFiles } from './harness.ts'
+import { filesOn, memoryDisk, serveFiles } from './harness.ts'
 
 t.test('both forms, recursive, filtered, in pages with the totals of all', async (t) => {
   const { client, root } = await serveFiles(t)
@@ -86,4 +86,14 @@ t.test('a folder of many entries is counted without holding up the event loop', 
   t.match(listing, { file_count: many, total: many, truncated: false })
   t.equal(listing.files.length, 10)
   t.ok(turns >= many / 100, `${turns} turns of the event loop`)
+})
+
+t.test('a time that no date can say does not spoil its folder', async (t) => {
+  const { client, root } = await serveFiles(t, { root: memoryDisk(t, '1m') })
+  writeFileSync(join(root, 'late'), '')
+  execFileSync('touch', ['-d', '@9000000000000', join(root, 'late')])
+  const { status, body } = await client.json('/files')
+  t.equal(status, 200)
+  t.equal(body.files[0].modified, '9999-12-31T23:59:59.999Z')
+  t.equal((await client.fetch('/files/late')).headers.get('last-modified'), 'Fri, 31 Dec 9999 23:59:59 GMT')
 })

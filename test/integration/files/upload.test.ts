@@ -1,11 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../http/harness.ts'
-import { FORM_TYPE, form, type Part, serveFiles } from './harness.ts'
+import { FORM_TYPE, form, memoryDisk, type Part, serveFiles } from './harness.ts'
 
 const MB = 1024 * 1024
 const leftovers = (root: string) => readdirSync(join(root, '.uploads'))
@@ -37,6 +35,9 @@ t.test('the parts in any order, whole and exact', async (t) => {
   t.equal((await upload([['file', tricky, 'tricky']])).status, 200)
   t.ok(tricky.equals(readFileSync(join(root, 'tricky'))))
   const decomposed = await upload([['file', 'x', 'u\u0308.txt']])
+  const quoted = await upload([['file', 'x', 'a%22b%25 %22%2e']])
+  t.equal(quoted.body.filename, 'a"b%25 "%2e', 'as browsers write it')
+  t.match(await upload([['file', 'x', 'a%0D%0Ab']]), { status: 400, body: { error: { details: 'body.file' } } })
   t.equal(decomposed.body.filename, '\u00fc.txt', 'one spelling of a name')
 })
 
@@ -273,14 +274,7 @@ t.test('a slow writer and one that sends in chunks of unknown length', async (t)
 })
 
 t.test('a disk without room: refused before, and broken off when it fills up meanwhile', async (t) => {
-  const disk = mkdtempSync(join(tmpdir(), 'files-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=160m', 'tmpfs', disk])
-  t.teardown(() => {
-    execFileSync('umount', [disk])
-    rmdirSync(disk)
-  })
-  const { upload, client } = await serveFiles(t, { root: join(disk, 'media'), limits: { maxUploadBytes: 1024 * MB } })
-  const root = join(disk, 'media')
+  const { upload, client, root } = await serveFiles(t, { root: memoryDisk(t, '160m'), limits: { maxUploadBytes: 1024 * MB } })
   t.match(await upload([['file', Buffer.alloc(100 * MB), 'large']]), {
     status: 503,
     body: { error: { code: 'INSUFFICIENT_STORAGE' } },

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readdir, readlink, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { folder, serve, until } from './harness.ts'
@@ -65,6 +66,10 @@ t.test('whole, in ranges, conditional', async (t) => {
   t.equal(await statusOf({ 'if-none-match': etag }), 304)
   t.equal(await statusOf({ 'if-none-match': '"old"' }), 200)
   t.equal(await statusOf({ 'if-modified-since': modified }), 304)
+  for (const date of ['2099', '2099-01-01T00:00:00Z', 'Fri, 31 Feb 2099 00:00:00 GMT', 'Thu, 01 Jan 2099 00:00:00 +0100']) {
+    t.equal(await statusOf({ 'if-modified-since': date }), 200, date)
+  }
+  t.equal(await statusOf({ range: 'bytes=0-1', 'if-range': new Date(modified).toISOString() }), 200, 'no date of HTTP')
 
   const head = await get({ range: 'bytes=0-1' }, 'HEAD')
   t.equal(head.status, 200)
@@ -130,6 +135,55 @@ t.test('a download that is not read is broken off in the end, one that is read s
   })
   await once(slow, 'close')
   t.ok(slow.bytesRead > 32 * 1024 * 1024)
+})
+
+t.test('downloads at once are bounded, of one client and in all', async (t) => {
+  const directory = await folder(t)
+  await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
+  const { client, server } = await serve(t, { directory, limits: { streamsAtOnce: 3, streamsPerClient: 2 } })
+  const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
+  /** Another address is another client. */
+  const from = async (localAddress: string) => {
+    const socket = connect({ port: client.port, host: '127.0.0.1', localAddress })
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {})
+    socket.write(request)
+    const [head] = await once(socket, 'data')
+    socket.pause()
+    return { socket, head: String(head.toString('latin1')) }
+  }
+  const open = [await from('127.0.0.1'), await from('127.0.0.1')]
+  for (const { head } of open) t.match(head, /^HTTP\/1.1 200 /)
+  const refused = await client.json('/files/big')
+  t.match(refused, { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', details: 'downloads' } } })
+  t.equal(refused.headers.get('retry-after'), '1')
+  const head = await client.fetch('/files/big', { method: 'HEAD' })
+  t.equal(head.status, 200, 'HEAD takes no place')
+  const headers = { 'if-none-match': head.headers.get('etag') ?? '' }
+  t.equal((await client.fetch('/files/big', { headers })).status, 304, 'nor does what is known')
+  open.push(await from('127.0.0.2'))
+  t.match(open[2]?.head, /^HTTP\/1.1 200 /, 'others have places still')
+  t.match((await from('127.0.0.3')).head, /^HTTP\/1.1 503 /)
+  t.equal((await client.fetch('/api/status')).status, 200)
+  for (const { socket } of open) socket.destroy()
+  await until(() => server.load.requests === 0)
+  t.equal(await lengthOf(await client.fetch('/files/big')), 32 * 1024 * 1024)
+})
+
+t.test('who takes too little in a span of time is broken off, although it does not stall', async (t) => {
+  const directory = await folder(t)
+  await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
+  const { client, server } = await serve(t, { directory, limits: { streamSpanMs: 100, streamSpanBytes: 512 * 1024 } })
+  const socket = await client.socket('GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n')
+  t.teardown(() => socket.destroy())
+  socket.on('data', () => {
+    socket.pause()
+    setTimeout(() => socket.resume(), 50)
+  })
+  await until(() => server.load.requests === 1)
+  await until(() => server.load.requests === 0)
+  t.ok(socket.bytesRead > 0 && socket.bytesRead < 32 * 1024 * 1024)
+  await until(async () => (await openFiles(directory)) === 0)
 })
 
 t.test('a file cut short while it is served breaks the connection', async (t) => {

@@ -34,7 +34,7 @@ const routes = [
   tableRoute('PUT', '/api/v1/users/{id}', { params: Type.Object({ id: Type.Integer() }) }),
   tableRoute('GET', '/api/users/{name}'),
   tableRoute('POST', '/api/login', { access: 'public' }),
-  tableRoute('GET', '/files/{filepath+}'),
+  tableRoute('GET', '/files/{filepath+}', { response: { binary: 'video/mp4', file: true } }),
 ]
 
 t.test('the document of a table', async (t) => {
@@ -67,7 +67,13 @@ t.test('the document of a table', async (t) => {
     ['id'],
     'one name for one place',
   )
-  t.equal(document.paths['/files/{filepath}'].get.parameters[0].name, 'filepath')
+  const file = document.paths['/files/{filepath}'].get
+  t.equal(file.parameters[0].name, 'filepath')
+  t.strictSame(file.responses['206'].content, file.responses['200'].content)
+  t.ok(file.responses['206'].headers['Content-Range'])
+  t.notOk(file.responses['304'].content)
+  t.match(file.responses['503'].description, 'SERVICE_UNAVAILABLE')
+  t.notOk(document.paths['/image'].get.responses['206'], 'what comes from memory has no ranges')
 })
 
 t.test('operation ids are unique, references lead somewhere, no foreign keyword is left', async (t) => {
