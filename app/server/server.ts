@@ -206,7 +206,6 @@ export class CameraServer {
       auth.transfer,
       new SettingsTransfer(store, places, bus),
       new CameraTransfer(cameras),
-      // Last: its copy beside the database is written whether or not what comes behind can be.
       new CategoryTransfer(categories),
     ]
     const backups = await this.begin(new Backups(data('backups'), configuration, settings, bus, childLogger(log, 'backup')))

@@ -90,7 +90,10 @@ export interface Wired {
 }
 
 export function wireConfiguration({ configuration, log, media, cameras, recorder, http }: Wired): void {
-  configuration.guard(() => refuseWhileRecording(cameras, recorder))
+  configuration.guard(
+    () => refuseWhileRecording(cameras, recorder),
+    (change) => recorder.holdStarts(change),
+  )
   configuration.use('camera', {
     check: (next, before) => {
       cameras.checkDefaultMode(defaultMode(next))
@@ -118,7 +121,7 @@ export function wireConfiguration({ configuration, log, media, cameras, recorder
 }
 
 function refuseWhileRecording(cameras: Cameras, recorder: Recorder): void {
-  const busy = cameras.list().find(({ id }) => recorder.status(id).state !== 'stopped')
+  const busy = cameras.list().find(({ id }) => recorder.isRecording(id))
   if (busy) throw new ApiError('RECORDING_IN_PROGRESS', 'The configuration cannot change during a recording', `camera ${busy.id}`)
 }
 

@@ -63,8 +63,8 @@ export function backupRoutes(backups: Backups, cameras: Cameras): Route[] {
       tag: 'Backup',
       summary: 'The backups on this device, newest first',
       response: Type.Object({ backups: Type.Array(Backup), total: Type.Integer() }),
-      handler: () => {
-        const all = backups.list().map(shown)
+      handler: async () => {
+        const all = (await backups.list()).map(shown)
         return { backups: all, total: all.length }
       },
     }),
@@ -144,8 +144,13 @@ export function backupRoutes(backups: Backups, cameras: Cameras): Route[] {
       errors: ['NOT_FOUND', 'CONFLICT', 'INVALID_FORMAT', 'RECORDING_IN_PROGRESS', 'UNSUPPORTED_SETTING', 'INVALID_RESOLUTION'],
       handler: async ({ body, caller, address }) => {
         const { backup_name, passphrase, dry_run = false, restart_services = false } = body
-        const report = await backups.restore(backup_name, passphrase, dry_run, requester(caller, address))
-        if (restart_services && !dry_run) await cameras.restartAll()
+        const report = await backups.restore({
+          name: backup_name,
+          passphrase,
+          dryRun: dry_run,
+          by: requester(caller, address),
+          last: restart_services ? () => cameras.restartAll() : undefined,
+        })
         return { success: true, dry_run, ...report }
       },
     }),

@@ -146,8 +146,8 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       errors: ['RECORDING_IN_PROGRESS', 'CAMERA_NOT_CONNECTED', 'NOT_FOUND'],
       handler: async ({ body, caller }) => {
         const { id } = cameras.view(allowedCamera(caller, body.camera, cameras.active))
-        if (!enabled) refuseWhileRecording(recorder, id)
-        await cameras.setEnabled(id, enabled)
+        if (enabled) await cameras.setEnabled(id, true)
+        else await unlessRecording(recorder, id, () => cameras.setEnabled(id, false))
         return { success: true, camera: id, streaming: enabled }
       },
     })
@@ -220,18 +220,19 @@ export function cameraRoutes(cameras: Cameras, recorder: Recorder, snapshots: Sn
       handler: async ({ body, caller }) => {
         const { id } = cameras.view(allowedCamera(caller, body.camera, cameras.active))
         const change = settingsChange(body)
-        if ('width' in change || 'fps' in change) refuseWhileRecording(recorder, id)
-        await cameras.configure(id, change)
+        const configure = () => cameras.configure(id, change)
+        await ('width' in change || 'fps' in change ? unlessRecording(recorder, id, configure) : configure())
         return { success: true, ...settingsOf(cameras.view(id)) }
       },
     }),
   ]
 }
 
-function refuseWhileRecording(recorder: Recorder, camera: number): void {
+async function unlessRecording(recorder: Recorder, camera: number, change: () => Promise<void>): Promise<void> {
   if (recorder.isRecording(camera)) {
     throw new ApiError('RECORDING_IN_PROGRESS', 'This cannot change during a recording', `camera ${camera}`)
   }
+  await recorder.holdStarts(change)
 }
 
 function settingsChange(body: Static<typeof SettingsBody>) {

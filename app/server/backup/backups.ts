@@ -2,7 +2,7 @@
  * Backups of the settings: taken at one moment, kept as files of their own, and restored whole or not at all. Everything in a file is
  * checked before anything changes; then it is written in one transaction and made to act.
  */
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Requester } from '../auth/index.ts'
 import type { Bus } from '../bus.ts'
@@ -11,6 +11,7 @@ import { type Configuration, fitSection, isSection, SECTION_NAMES, type SectionV
 import { ApiError, Conflict, errorText, InvalidRequest, NotFound } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { prepareFolder, writeFileAtomic } from '../platform/index.ts'
+import { inTurns } from '../turns.ts'
 import { VERSION } from '../version.ts'
 import { type BackupDocument, openContent, readDocument, writeDocument } from './document.ts'
 import type { Part, Prepared } from './part.ts'
@@ -41,7 +42,24 @@ export interface CreateOptions {
   readonly passphrase: string | null
 }
 
+export interface RestoreOptions {
+  readonly name: string
+  readonly passphrase: string | undefined
+  readonly dryRun: boolean
+  readonly by: Requester
+  /** Also before a recording may begin. */
+  readonly last?: (() => Promise<void>) | undefined
+}
+
+interface Described {
+  readonly backup: StoredBackup
+  /** Of the file that was read. */
+  readonly version: string
+}
+
 export class Backups implements Component {
+  private readonly described = new Map<string, Described>()
+
   constructor(
     private readonly folder: string,
     private readonly configuration: Configuration,
@@ -71,11 +89,16 @@ export class Backups implements Component {
     return this.keep(name, readDocument(value), 'backup_imported')
   }
 
-  list(): StoredBackup[] {
-    return this.names()
-      .map((name) => this.describe(name))
-      .filter((backup) => backup !== null)
-      .sort((a, b) => (a.created < b.created ? 1 : -1))
+  async list(): Promise<StoredBackup[]> {
+    const found = new Map<string, Described>()
+    const names = this.names()
+    for await (const name of inTurns(names)) {
+      const described = this.describe(name)
+      if (described) found.set(name, described)
+    }
+    for (const name of this.described.keys()) if (!found.has(name)) this.described.delete(name)
+    for (const [name, described] of found) this.described.set(name, described)
+    return [...found.values()].map(({ backup }) => backup).sort((a, b) => (a.created < b.created ? 1 : -1))
   }
 
   /** Host path of an existing one. */
@@ -89,30 +112,50 @@ export class Backups implements Component {
     this.bus.publish('config', 'backup_removed', { name })
   }
 
-  /** Checks everything; acts unless `dryRun`. */
-  async restore(name: string, passphrase: string | undefined, dryRun: boolean, by: Requester): Promise<RestoreReport> {
+  /** Checks everything; acts unless `dryRun`, and then does `last`. */
+  async restore({ name, passphrase, dryRun, by, last = async () => {} }: RestoreOptions): Promise<RestoreReport> {
     const document = readDocument(parseFile(this.file(name)))
     const content = await openContent(document, passphrase)
     const sections = this.sectionsOf(content.configuration)
     this.configuration.checkAll(sections)
-    const prepared: Prepared[] = []
+    const prepared: [name: string, part: Prepared][] = []
     for (const part of this.parts) {
-      if (content[part.name] !== undefined) prepared.push(await part.prepare(content[part.name], document.includes_secrets, by))
+      const value = content[part.name]
+      if (value !== undefined) prepared.push([part.name, await part.prepare(value, document.includes_secrets, by)])
     }
     const known = ['configuration', ...this.parts.map((part) => part.name)]
     const unknown = Object.keys(content).find((key) => !known.includes(key))
     if (unknown !== undefined) throw new InvalidRequest(`backup.content.${unknown}`, 'This key is not known')
     const report = {
-      changes: [...this.sectionChanges(sections), ...prepared.flatMap(({ changes }) => changes)],
-      skipped: prepared.flatMap(({ skipped }) => skipped),
+      changes: [...this.sectionChanges(sections), ...prepared.flatMap(([, { changes }]) => changes)],
+      skipped: prepared.flatMap(([, { skipped }]) => skipped),
     }
     if (dryRun) return report
-    await this.configuration.assign(sections, () => {
-      for (const part of prepared) part.write()
+    await this.configuration.held(async () => {
+      await this.configuration.assign(sections, () => {
+        for (const [, part] of prepared) part.write()
+      })
+      this.bus.publish('config', 'backup_restored', { name, changes: report.changes.length })
+      await this.act(prepared)
+      await last()
     })
-    for (const part of prepared) await part.act()
-    this.bus.publish('config', 'backup_restored', { name, changes: report.changes.length })
     return report
+  }
+
+  /** All is stored: one part that fails keeps none of the others back. */
+  private async act(prepared: readonly [name: string, part: Prepared][]): Promise<void> {
+    const failed: string[] = []
+    for (const [name, part] of prepared) {
+      try {
+        await part.act()
+      } catch (error) {
+        failed.push(name)
+        this.log.error({ part: name, error: errorText(error) }, 'restored and stored, but does not act')
+      }
+    }
+    if (failed.length === 0) return
+    const why = 'The backup is restored and stored, but some of it acts only after a restart of the server'
+    throw new ApiError('INTERNAL_ERROR', why, failed.join(', '))
   }
 
   /** Without a pause between the first and the last read: nobody writes meanwhile. */
@@ -167,11 +210,17 @@ export class Backups implements Component {
     return { name, size: Buffer.byteLength(text), created, includes_secrets, server_version }
   }
 
-  private describe(name: string): StoredBackup | null {
+  /** Parsed and summed only when the file is another one than last time. */
+  private describe(name: string): Described | null {
     try {
+      const { size, ino, mtimeNs } = statSync(this.path(name), { bigint: true })
+      const version = `${ino} ${size} ${mtimeNs}`
+      const known = this.described.get(name)
+      if (known?.version === version) return known
       const { created, includes_secrets, server_version } = readDocument(parseFile(this.path(name)))
-      return { name, size: statSync(this.path(name)).size, created, includes_secrets, server_version }
+      return { version, backup: { name, size: Number(size), created, includes_secrets, server_version } }
     } catch (error) {
+      if (!existsSync(this.path(name))) return null
       this.log.warn({ name, error: errorText(error) }, 'a backup cannot be read')
       return null
     }

@@ -6,9 +6,9 @@ export interface Prepared {
   readonly changes: readonly string[]
   /** What the file holds and this device cannot take. */
   readonly skipped: readonly string[]
-  /** Into the database, within the one transaction of the restore. */
+  /** Into the database and nowhere else, within the one transaction of the restore. Throws CONFLICT when `changes` are not true any more. */
   write(): void
-  /** Makes it act, when the transaction is stored. */
+  /** Makes it act and known, when the transaction is stored. What it throws is told, and takes nothing back. */
   act(): Promise<void> | void
 }
 

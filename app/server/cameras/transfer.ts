@@ -1,7 +1,7 @@
 /** The cameras' settings in a backup: of those cameras that this device has in the same place. */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { InvalidRequest } from '../errors.ts'
+import { Conflict, InvalidRequest } from '../errors.ts'
 import { AUDIO_CODECS, type CameraSettings, type Cameras } from './cameras.ts'
 
 const Percent = Type.Integer({ minimum: 0, maximum: 100 })
@@ -63,7 +63,11 @@ export class CameraTransfer {
     return {
       changes: changed.map(({ id }) => `camera ${id}`),
       skipped: value.filter((entry) => !fits(entry)).map(({ id, spec }) => `camera ${id}: this device has no ${spec} there`),
-      write: () => this.cameras.stage(changed),
+      write: () => {
+        const kept = here.every(({ id, settings }) => this.cameras.view(id).settings === settings)
+        if (!kept) throw new Conflict('The settings of a camera were changed meanwhile', 'cameras')
+        this.cameras.stage(changed)
+      },
       act: () => this.cameras.reload(changed.map(({ id }) => id)),
     }
   }

@@ -29,6 +29,9 @@ export interface Applier<S extends Section> {
   apply?(next: SectionValues[S], before: SectionValues[S]): Promise<void> | void
 }
 
+/** Runs what a guard has let pass, and keeps what the guard refuses for from beginning meanwhile. */
+export type Hold = <T>(change: () => Promise<T>) => Promise<T>
+
 interface Stored {
   readonly version: number
   readonly value: unknown
@@ -44,7 +47,7 @@ export class Configuration implements Component {
   private readonly values = new Map<Section, SectionValues[Section]>()
   private readonly defaults = new Map<Section, SectionValues[Section]>()
   private readonly appliers = new Map<Section, Applier<Section>[]>()
-  private readonly guards: (() => void)[] = []
+  private readonly guards: { readonly check: () => void; readonly hold: Hold }[] = []
   private turn: Promise<unknown> = Promise.resolve()
   private opened: { readonly table: Table<Section, Stored>; readonly history: ConfigHistory } | undefined
 
@@ -91,8 +94,19 @@ export class Configuration implements Component {
   }
 
   /** `check` throws while nothing may be changed at all. */
-  guard(check: () => void): void {
-    this.guards.push(check)
+  guard(check: () => void, hold: Hold = (change) => change()): void {
+    this.guards.push({ check, hold })
+  }
+
+  /** Runs `work`, which makes changes that the guards would refuse, with nothing beginning that they refuse for. */
+  held<T>(work: () => Promise<T>): Promise<T> {
+    for (const { check } of this.guards) check()
+    return this.guards.reduce(
+      (inner, { hold }) =>
+        () =>
+          hold(inner),
+      work,
+    )()
   }
 
   /** The whole section: fields that are not named return to their defaults. */
@@ -139,7 +153,7 @@ export class Configuration implements Component {
 
   /** What `assign` would refuse, without changing anything. */
   checkAll(values: Partial<SectionValues>): void {
-    for (const guard of this.guards) guard()
+    for (const { check } of this.guards) check()
     for (const section of SECTION_NAMES) {
       if (values[section] !== undefined) this.check(this.step(section, values[section]))
     }
@@ -173,7 +187,10 @@ export class Configuration implements Component {
   private async perform(asked: readonly Step[], undoes: number | null, also?: () => void): Promise<ConfigChange[]> {
     const steps = asked.filter(({ before, next }) => undoes !== null || !isDeepStrictEqual(before, next))
     if (steps.length === 0 && !also) return []
-    for (const guard of this.guards) guard()
+    return this.held(() => this.act(steps, undoes, also))
+  }
+
+  private async act(steps: readonly Step[], undoes: number | null, also?: () => void): Promise<ConfigChange[]> {
     for (const step of steps) this.check(step)
     const acted: (() => Promise<void> | void)[] = []
     try {

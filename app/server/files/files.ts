@@ -117,7 +117,7 @@ export class Files implements Component {
       return upload
     } catch (error) {
       await folder?.close()
-      this.space.release(share, false)
+      this.space.release(share, 0)
       throw error
     }
   }
@@ -238,7 +238,7 @@ export class Files implements Component {
     const existing = await peek(folder, name)
     await existing?.handle.close()
     // Only over what was seen to be a plain file: a recording that begins meanwhile avoids its name.
-    if (overwrite && existing?.stats.isFile()) return upload.replace(folder, name)
+    if (overwrite && existing?.stats.isFile()) return upload.replace(folder, name, existing.stats.size)
     if (existing)
       throw new Conflict(existing.stats.isDirectory() ? 'There is a folder of that name' : 'The file exists already', path)
     return upload.place(folder, name)

@@ -50,10 +50,10 @@ export class Space {
     if (left < RESERVE) throw full(`${left} bytes are free`)
   }
 
-  /** `kept`: the upload has become a file. */
-  release(share: Share, kept: boolean): void {
+  /** `gained`: by so much all files together have become larger. */
+  release(share: Share, gained: number): void {
     if (!this.shares.delete(share)) return
-    if (kept && this.used) this.used.bytes += share.written
+    if (this.used) this.used.bytes += gained
   }
 
   /** Bytes of all files, as of the last seconds; 0 without a quota. */

@@ -13,7 +13,7 @@ const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 export class Upload {
   private readonly name = randomUUID()
   private file: FileHandle | undefined
-  private placed = false
+  private gained = 0
 
   constructor(
     /** Where it lies until then; closed with the upload. */
@@ -49,13 +49,13 @@ export class Upload {
   /** CONFLICT where the name is taken, however closely before. */
   async place(target: FileHandle, name: string): Promise<void> {
     await placing(this.takeName(target, name), name)
-    this.placed = true
+    this.gained = this.size
   }
 
-  /** Puts the file in the place of another one: readers find the old or the new one, whole. */
-  async replace(target: FileHandle, name: string): Promise<void> {
+  /** Puts the file in the place of another one, of `size` bytes: readers find the old or the new one, whole. */
+  async replace(target: FileHandle, name: string, size: number): Promise<void> {
     await placing(rename(at(this.folder, this.name), at(target, name)), name)
-    this.placed = true
+    this.gained = this.size - size
   }
 
   private async takeName(target: FileHandle, name: string): Promise<void> {
@@ -90,7 +90,7 @@ export class Upload {
       })
     } finally {
       // Also of a disk that fails: else its promised space would never be free again.
-      this.space.release(this.share, this.placed)
+      this.space.release(this.share, this.gained)
       await this.folder.close()
     }
   }

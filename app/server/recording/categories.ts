@@ -29,6 +29,9 @@ export interface TagCategory {
   readonly color: string
 }
 
+/** Stored, and not told yet. */
+export type StagedCategories = readonly { readonly event: string; readonly category: TagCategory }[]
+
 const MAX_CATEGORIES = 100
 const FileSchema = Type.Object({ categories: Type.Array(TagCategorySchema, { maxItems: MAX_CATEGORIES }) })
 
@@ -101,12 +104,7 @@ export class Categories implements Component {
   }
 
   create({ name, color }: Omit<TagCategory, 'id'>): TagCategory {
-    return this.change('tag_category_created', () => {
-      if (this.table.count() >= MAX_CATEGORIES) throw new Conflict(`There are ${MAX_CATEGORIES} categories already`)
-      const created = { id: this.store.nextId('tag_categories'), name: this.freeName(name), color: color.toLowerCase() }
-      this.table.put(created.id, created)
-      return created
-    })
+    return this.change('tag_category_created', () => this.add(name, color))
   }
 
   update(id: number, { name, color }: Partial<Omit<TagCategory, 'id'>>): TagCategory {
@@ -120,6 +118,25 @@ export class Categories implements Component {
       this.table.put(id, changed)
       return changed
     })
+  }
+
+  /** Into the table alone, by name: `tell` follows when the transaction around it is stored. */
+  stage(entries: readonly Omit<TagCategory, 'id'>[]): StagedCategories {
+    return entries.map(({ name, color }) => {
+      const known = this.byName(name)
+      if (!known) return { event: 'tag_category_created', category: this.add(name, color) }
+      const category = { ...known, color: color.toLowerCase() }
+      this.table.put(known.id, category)
+      return { event: 'tag_category_changed', category }
+    })
+  }
+
+  /** A file that cannot be written now is written by the next start. */
+  tell(staged: StagedCategories): void {
+    if (staged.length === 0) return
+    this.bus.emit('state', { key: 'tagCategories', value: this.list() })
+    for (const { event, category } of staged) this.bus.publish('config', event, { ...category })
+    this.writeFile()
   }
 
   /** `unused` throws when something still refers to it; it is asked within the transaction. */
@@ -142,6 +159,13 @@ export class Categories implements Component {
     this.bus.emit('state', { key: 'tagCategories', value: this.list() })
     this.bus.publish('config', event, { ...category })
     return category
+  }
+
+  private add(name: string, color: string): TagCategory {
+    if (this.table.count() >= MAX_CATEGORIES) throw new Conflict(`There are ${MAX_CATEGORIES} categories already`)
+    const created = { id: this.store.nextId('tag_categories'), name: this.freeName(name), color: color.toLowerCase() }
+    this.table.put(created.id, created)
+    return created
   }
 
   private freeName(name: string, own?: number): string {

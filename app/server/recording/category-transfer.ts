@@ -1,8 +1,9 @@
 /** The tag categories in a backup: by their names, for the numbers may mean others on another device. Those here stay. */
+import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { InvalidRequest } from '../errors.ts'
-import { type Categories, TagCategorySchema } from './categories.ts'
+import { Conflict, InvalidRequest } from '../errors.ts'
+import { type Categories, type StagedCategories, TagCategorySchema } from './categories.ts'
 
 const Entries = Type.Array(TagCategorySchema, { maxItems: 100 })
 
@@ -22,18 +23,18 @@ export class CategoryTransfer {
       const field = `backup.content.tag_categories${(error?.path ?? '').replaceAll('/', '.')}`
       throw new InvalidRequest(field, error?.message ?? 'Invalid')
     }
+    const known = this.categories.list()
+    let staged: StagedCategories = []
     const changed = value.filter(({ name, color }) => this.categories.byName(name)?.color !== color.toLowerCase())
     return {
       changes: changed.map(({ name }) => `tag category ${name}`),
       skipped: [],
       write: () => {
-        for (const { name, color } of changed) {
-          const known = this.categories.byName(name)
-          if (known) this.categories.update(known.id, { color })
-          else this.categories.create({ name, color })
-        }
+        if (!isDeepStrictEqual(this.categories.list(), known))
+          throw new Conflict('The tag categories were changed meanwhile', 'tag_categories')
+        staged = this.categories.stage(changed)
       },
-      act: () => {},
+      act: () => this.categories.tell(staged),
     }
   }
 }

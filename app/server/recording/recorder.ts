@@ -13,6 +13,7 @@ import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { CameraState, MediaSupervisor, RecorderEnded, RecorderPart } from '../media/index.ts'
 import type { Catalogue, ListQuery } from './catalogue.ts'
+import { ChangeGate } from './change-gate.ts'
 import { Finishing } from './finishing.ts'
 import { Library } from './library.ts'
 import { nextRecordingState, type RecordingState } from './machine.ts'
@@ -30,6 +31,8 @@ import type { NewTag, Tag, Tags } from './tags.ts'
 const SHORTEST_MS = 400
 /** A camera that comes back later than this is not what the user was recording any more. */
 const RESUME_WITHIN_MS = 60_000
+/** What a camera whose mode was just changed may take to deliver it. */
+const MODE_PATIENCE_MS = 2500
 
 export interface RecordingStatus {
   readonly camera: number
@@ -56,6 +59,7 @@ export class Recorder implements Component {
   private readonly starting: Starting
   private readonly library: Library
   private readonly space: SpaceWatch
+  private readonly changes = new ChangeGate()
   private stopping = false
   private readonly onPart = (part: RecorderPart) => this.partClosed(part)
   private readonly onEnded = (event: RecorderEnded) => this.ended(event)
@@ -118,12 +122,14 @@ export class Recorder implements Component {
         this.log.warn({ camera, state: slot.state }, 'start refused: already recording')
         throw new ApiError('RECORDING_IN_PROGRESS', 'A recording is already running', `camera ${camera}`)
       }
-      const { clock, defaults, limits, keepsPast } = this.options
-      if (request.pre_roll && !keepsPast(camera)) throw new UnsupportedSetting('pre_roll', 'The setting camera.pre_roll is off')
-      const plan = planRecording(request, this.cameras.view(camera), clock.now(), defaults())
-      await this.space.demand(plan.estimatedBytes, limits().startMarginBytes)
-      slot.resume = null
-      return { row: await this.begin(slot, plan, origin, 'start'), estimatedBytes: plan.estimatedBytes }
+      return this.asStarting(slot, async () => {
+        const { clock, defaults, limits, keepsPast } = this.options
+        if (request.pre_roll && !keepsPast(camera)) throw new UnsupportedSetting('pre_roll', 'The setting camera.pre_roll is off')
+        const plan = planRecording(request, this.cameras.view(camera), clock.now(), defaults())
+        await this.space.demand(plan.estimatedBytes, limits().startMarginBytes)
+        slot.resume = null
+        return { row: await this.begin(slot, plan, origin, 'start'), estimatedBytes: plan.estimatedBytes }
+      })
     })
   }
 
@@ -186,10 +192,15 @@ export class Recorder implements Component {
     })
   }
 
-  /** Paused ones too: they hold their file and their settings. */
+  /** Those that start and paused ones too: they hold their file and their settings. */
   isRecording(camera: number): boolean {
     const slot = this.slots.get(camera)
-    return slot.active !== null || slot.state !== 'stopped'
+    return slot.starting || slot.active !== null || slot.state !== 'stopped'
+  }
+
+  /** A change that is refused during a recording: starts wait for its end. The caller has just asked whether there is one. */
+  holdStarts<T>(change: () => Promise<T>): Promise<T> {
+    return this.changes.hold(change)
   }
 
   get anyRecording(): boolean {
@@ -259,6 +270,19 @@ export class Recorder implements Component {
   /** Also by a part that the catalogue does not know yet. */
   private beingWritten(devicePath: string): Active | undefined {
     return this.slots.running().find(({ row }) => partIndex(row.path, devicePath) !== null)
+  }
+
+  /** What may not change during a recording may not from here on, the wait for room included. */
+  private async asStarting<T>(slot: Slot, work: () => Promise<T>): Promise<T> {
+    const waited = await this.changes.enter(() => {
+      slot.starting = true
+    })
+    try {
+      if (waited) await this.cameras.delivering(slot.camera, MODE_PATIENCE_MS)
+      return await work()
+    } finally {
+      slot.starting = false
+    }
   }
 
   private async begin(slot: Slot, plan: RecordingPlan, origin: Origin, trigger: 'start' | 'resume'): Promise<RecordingRow> {
@@ -344,9 +368,11 @@ export class Recorder implements Component {
         if (!resume || slot.state === 'paused') return
         slot.resume = null
         if (slot.active || this.stopping || performance.now() > resume.until) return
-        await this.space.demand(0, this.options.limits().startMarginBytes)
-        const row = await this.begin(slot, resume.plan, resume.origin, 'start')
-        this.finishing.publish('resumed', row, { after: resume.row.id })
+        await this.asStarting(slot, async () => {
+          await this.space.demand(0, this.options.limits().startMarginBytes)
+          const row = await this.begin(slot, resume.plan, resume.origin, 'start')
+          this.finishing.publish('resumed', row, { after: resume.row.id })
+        })
       })
       .catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
   }

@@ -56,6 +56,8 @@ export interface Slot {
   /** What to take up again after the helper died; `row` is what was recorded until then. Until the deadline, or until the user resumes it. */
   resume: { readonly plan: RecordingPlan; readonly origin: Origin; readonly row: RecordingRow; readonly until: number } | null
   lastEnd: { readonly reason: EndReason; readonly timestamp: string } | null
+  /** A start has its turn, and has neither failed nor begun. */
+  starting: boolean
   /** Starts and stops of one camera happen one after the other. */
   turn: Promise<unknown>
 }
@@ -71,7 +73,7 @@ export class Slots {
   get(camera: number): Slot {
     let slot = this.slots.get(camera)
     if (!slot) {
-      slot = { camera, state: 'stopped', active: null, resume: null, lastEnd: null, turn: Promise.resolve() }
+      slot = { camera, state: 'stopped', active: null, resume: null, lastEnd: null, starting: false, turn: Promise.resolve() }
       this.slots.set(camera, slot)
     }
     return slot

@@ -50,7 +50,8 @@ const CAMERA_KEYS = ['brightness', 'contrast', 'saturation', 'resolution', 'fps'
 
 export class State implements Component {
   private settings: Table<string, unknown> | undefined
-  private snapping = false
+  /** Stills that are being taken. */
+  private snapping = 0
 
   constructor(
     private readonly store: Store,
@@ -113,16 +114,26 @@ export class State implements Component {
     for (const [name, value] of Object.entries(sent)) this.checkKey(name, value, user)
     this.checkCamera(sent)
     this.checkRecording(this.withTwins(sent))
-    if ('recordingStorage' in sent) await this.places.check(sent.recordingStorage as RecordingStorage)
-    await this.applyCamera(sent)
-    // While that took its time, others may have set the twins of these, or begun to record.
-    const batch = this.withTwins(sent)
-    this.checkRecording(batch)
-    this.applyStored(batch)
+    const batch = await this.change(sent)
     const acts = batch.snap === true || this.command(batch) === 'start'
     if (acts && ('resolution' in batch || 'fps' in batch)) await this.cameras.delivering(this.cameras.active, MODE_PATIENCE_MS)
     await this.applyRecording(batch)
     if (batch.snap === true) await this.snap()
+  }
+
+  /** All but the recording and the still. Recordings do not begin in the middle of what they would have forbidden. */
+  private change(sent: Batch): Promise<Batch> {
+    const change = async () => {
+      if ('recordingStorage' in sent) await this.places.check(sent.recordingStorage as RecordingStorage)
+      await this.applyCamera(sent)
+      // While that took its time, others may have set the twins of these, or begun to record.
+      const batch = this.withTwins(sent)
+      this.checkRecording(batch)
+      this.applyStored(batch)
+      return batch
+    }
+    const forbidden = 'resolution' in sent || 'fps' in sent || this.changedSettings(this.withTwins(sent)).length > 0
+    return forbidden ? this.recorder.holdStarts(change) : change()
   }
 
   private value(name: string): unknown {
@@ -138,7 +149,7 @@ export class State implements Component {
       resolution: formatResolution(settings),
       fps: settings.fps,
       record: recording.state !== 'stopped',
-      snap: this.snapping,
+      snap: this.snapping > 0,
       recordingState: recording.state,
       currentRecordingFile: recording.filename ?? '',
       // No board maps a light here: there is no value.
@@ -225,17 +236,14 @@ export class State implements Component {
 
   /** `snap` is true while the still is being taken, so that everybody sees that one is. */
   private async snap(): Promise<void> {
-    this.setSnapping(true)
+    this.snapping++
+    this.bus.emit('state', { key: 'snap', value: true })
     try {
       await this.snapshots.take({})
     } finally {
-      this.setSnapping(false)
+      this.snapping--
+      if (this.snapping === 0) this.bus.emit('state', { key: 'snap', value: false })
     }
-  }
-
-  private setSnapping(value: boolean): void {
-    this.snapping = value
-    this.bus.emit('state', { key: 'snap', value })
   }
 }
 

@@ -2,7 +2,7 @@
 import { Value } from '@sinclair/typebox/value'
 import type { Bus } from '../bus.ts'
 import { parseResolution } from '../cameras/index.ts'
-import { InvalidRequest } from '../errors.ts'
+import { Conflict, InvalidRequest } from '../errors.ts'
 import type { Places } from '../recording/index.ts'
 import type { Store, Table } from '../store/index.ts'
 import { STORED_KEYS } from './keys.ts'
@@ -28,6 +28,7 @@ export class SettingsTransfer {
   }
 
   async prepare(value: unknown) {
+    const before = this.collect()
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw new InvalidRequest('backup.content.settings', 'Expected an object')
     for (const [key, one] of Object.entries(value)) check(key, one)
@@ -39,6 +40,7 @@ export class SettingsTransfer {
       changes: changed.map(([key]) => key),
       skipped: [],
       write: () => {
+        if (!Value.Equal(this.collect(), before)) throw new Conflict('The settings were changed meanwhile', 'settings')
         for (const [key, one] of changed) this.table.put(key, one)
       },
       act: () => {

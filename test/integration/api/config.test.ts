@@ -2,7 +2,7 @@
 import { request } from 'node:https'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { type Api, call, login, until } from '../../support/api.ts'
+import { type Api, call, type Json, login, until } from '../../support/api.ts'
 import { helperPid } from '../../support/process.ts'
 import { RtspClient } from '../../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../../support/server.ts'
@@ -248,6 +248,32 @@ t.test('nothing changes during a recording', async (t) => {
   t.same((await admin.get('/api/config')).body, before)
   t.match(await operator.post('/api/recording/stop'), { status: 200 })
   t.match(await operator.patch('/api/config/storage', { storage: { retention_days: 1 } }), { status: 200 })
+})
+
+t.test('a recording that starts at the same time excludes a change, or begins after it', async (t) => {
+  // Its camera has no mode of its own.
+  const api = await login(await startServer(t, { args: ['--rate-limits', 'off', '--camera', 'test'] }))
+  for (let round = 0; round < 4; round++) {
+    const size = round % 2 === 0 ? '640x480' : '1280x720'
+    const recording = () => api.post('/api/recording/start', {})
+    const change = () => api.patch('/api/config/camera', { camera: { default_resolution: size } })
+    const [started, changed] =
+      round < 2 ? await Promise.all([recording(), change()]) : (await Promise.all([change(), recording()])).reverse()
+    t.match(started, { status: 200 })
+    const { camera } = (await api.get('/api/config/camera')).body
+    const inForce = String((camera as Json).default_resolution)
+    t.equal(inForce === size, changed?.status === 200, 'what was refused is not in force')
+    if (changed?.status !== 200) t.match(changed, { status: 409, body: { error: { code: 'RECORDING_IN_PROGRESS' } } })
+    await api.post('/api/recording/stop')
+    const { recordings } = (await api.get('/api/recordings?limit=1')).body
+    t.match(recordings, [{ resolution: inForce }], 'recorded as is in force')
+    t.match(await api.patch('/api/config/camera', { camera: { default_resolution: size } }), { status: 200 })
+    await until(
+      () => api.get('/api/camera/status'),
+      ({ body }) => Boolean(body.streaming),
+      'the picture',
+    )
+  }
 })
 
 t.test('many at once lose nothing, and what was answered survives a kill', async (t) => {

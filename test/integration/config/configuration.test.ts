@@ -85,6 +85,33 @@ t.test('a wrong value is refused by name, and nothing changes', async (t) => {
   t.equal(configuration.history(10, 0).total, 0)
 })
 
+t.test('a guard holds what it refuses for until the change is stored', async (t) => {
+  const { configuration } = await open(t)
+  const told: string[] = []
+  configuration.guard(
+    () => told.push('checked'),
+    async (change) => {
+      told.push('held')
+      try {
+        return await change()
+      } finally {
+        told.push(`released at ${configuration.get('network').rtsp_max_connections}`)
+      }
+    },
+  )
+  configuration.use('network', {
+    apply: async () => {
+      await new Promise(setImmediate)
+      told.push('acted')
+    },
+  })
+  await configuration.merge('network', { rtsp_max_connections: 20 })
+  t.same(told, ['checked', 'held', 'acted', 'released at 20'])
+  told.length = 0
+  await configuration.undo(undefined, anySection)
+  t.same(told, ['checked', 'held', 'acted', 'released at 10'])
+})
+
 t.test('changes at the same time all count', async (t) => {
   const { configuration } = await open(t)
   await Promise.all([

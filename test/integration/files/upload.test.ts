@@ -196,6 +196,19 @@ t.test('the quota counts what is there and what is on its way', async (t) => {
   t.same(leftovers(root), [])
 })
 
+t.test('a file that replaces another one counts once', async (t) => {
+  const { upload, limits } = await serveFiles(t, { limits: { quotaBytes: 3 * MB } })
+  const put = (size: number) =>
+    upload([
+      ['overwrite', 'true'],
+      ['file', Buffer.alloc(size), 'same'],
+    ])
+  for (let round = 0; round < 5; round++) t.equal((await put(0.9 * MB)).status, 200, `round ${round}`)
+  t.equal((await put(2 * MB)).status, 200)
+  limits.quotaBytes = 2.5 * MB
+  t.equal((await put(0.9 * MB)).status, 503, 'the larger one counts as what it is')
+})
+
 t.test('a connection that is cut leaves nothing, and a client that stalls is cut', async (t) => {
   const { client, root, server } = await serveFiles(t, { http: { limits: { uploadStallMs: 150 } } })
   const body = form([['file', Buffer.alloc(4 * MB), 'cut']])
