@@ -123,9 +123,11 @@ export class FileStream {
   #retry(): void {
     const { res, gone } = this.#exchange
     if (gone || this.#pending.length === 0) return
+    // What the last offer got rid of must not go out a second time.
+    const before = this.#advance(res.getWriteOffset())
     res.cork(() => this.#offer())
     const now = performance.now()
-    if (this.#pending.length === 0 || this.#advance(res.getWriteOffset())) this.#progressAt = now
+    if (this.#pending.length === 0 || this.#advance(res.getWriteOffset()) || before) this.#progressAt = now
     if (this.#pending.length === 0) this.#resume()
     else if (now - this.#progressAt >= this.#limits.stallMs || this.#tooSlow(now)) this.#exchange.abandon()
   }

@@ -137,6 +137,29 @@ t.test('a download that is not read is broken off in the end, one that is read s
   t.ok(slow.bytesRead > 32 * 1024 * 1024)
 })
 
+t.test('a client that pauses for a while gets every byte once', async (t) => {
+  const directory = await folder(t)
+  const bytes = Buffer.alloc(16 * 1024 * 1024)
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(at, at)
+  await writeFile(join(directory, 'big'), bytes)
+  // The server looks again every 100 ms.
+  const { client } = await serve(t, { directory, limits: { streamSpanMs: 200, streamSpanBytes: 0 } })
+  const socket = await client.socket('GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n')
+  t.teardown(() => socket.destroy())
+  const chunks: Buffer[] = []
+  socket.on('data', (data) => chunks.push(data))
+  for (let pause = 0; pause < 3; pause++) {
+    await until(() => chunks.length > pause * 3)
+    socket.pause()
+    await new Promise((resolve) => setTimeout(resolve, 350))
+    socket.resume()
+  }
+  await until(() => chunks.reduce((sum, { length }) => sum + length, 0) >= bytes.length + 200)
+  const answer = Buffer.concat(chunks)
+  const body = answer.subarray(answer.indexOf('\r\n\r\n') + 4)
+  t.ok(body.subarray(0, bytes.length).equals(bytes.subarray(0, body.length)), 'the same bytes')
+})
+
 t.test('downloads at once are bounded, of one client and in all', async (t) => {
   const directory = await folder(t)
   await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
