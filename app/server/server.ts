@@ -197,7 +197,7 @@ export class CameraServer {
     const replication = await this.begin(
       new Replication(store, catalogue, storage, places, bus, childLogger(log, 'replication'), { rate, now: () => clock.now() }),
     )
-    const care = new StorageCare(catalogue, storage, places, replication, rate)
+    const care = new StorageCare(catalogue, storage, places, replication, clock, rate)
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))
     const socket = await this.begin(new StateSocket(state, auth, bus, childLogger(log, 'websocket')))

@@ -30,7 +30,8 @@ export class Clock implements Component {
   private readonly root: string
   private readonly wall: () => number
   private readonly steady: () => number
-  private readonly builtAt: number
+  /** Epoch milliseconds; earlier times are wrong for certain. */
+  readonly builtAt: number
   private timer: NodeJS.Timeout | undefined
   private boot: string | undefined
   /** What lies between `steady()` and the time since boot. */

@@ -2,6 +2,7 @@
 import { open, stat } from 'node:fs/promises'
 import { basename, extname, posix } from 'node:path'
 import type { DeviceStorage } from '../files/index.ts'
+import type { Clock } from '../platform/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { judgeFile } from './finish.ts'
 import { readMp4 } from './mp4.ts'
@@ -34,8 +35,23 @@ export function groupParts(paths: readonly string[]): OrphanGroup[] {
   })
 }
 
-/** The new entry; null when nothing of it plays. Its time is that of the file: written last when the recording ended. */
-export async function adopt({ paths }: OrphanGroup, catalogue: Catalogue, storage: DeviceStorage): Promise<RecordingRow | null> {
+export type Dating = Pick<Clock, 'now' | 'synchronised' | 'builtAt'>
+
+/** What an entry says that comes back just now, so that no retention takes it right away. */
+export function restoredNow(clock: Dating): { restored_at: number | null } {
+  return { restored_at: clock.synchronised ? clock.now().getTime() : null }
+}
+
+/**
+ * The new entry; null when nothing of it plays. Its time is that of the file: written last when the recording ended. A file from before this
+ * program was built was written while the clock was not set, or so it must be taken: its time means nothing.
+ */
+export async function adopt(
+  { paths }: OrphanGroup,
+  catalogue: Catalogue,
+  storage: DeviceStorage,
+  clock: Dating,
+): Promise<RecordingRow | null> {
   const parts: RecordingPart[] = []
   for (const path of paths) {
     const { state, durationMs, sizeBytes } = await judgeFile(storage.hostPath(path))
@@ -66,7 +82,8 @@ export async function adopt({ paths }: OrphanGroup, catalogue: Catalogue, storag
     path: first.path,
     parts,
     camera: 0,
-    time_synced: true,
+    time_synced: ended >= clock.builtAt,
+    ...restoredNow(clock),
     boot_id: '',
     trigger: 'manual',
     created_by: null,

@@ -3,7 +3,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { ApiError } from '../errors.ts'
 import { type DeviceStorage, freeName } from '../files/index.ts'
-import { adopt, groupParts } from './adopt.ts'
+import { adopt, type Dating, groupParts, restoredNow } from './adopt.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { CopyRecord } from './copies.ts'
 import { CopyDamaged, copyFileChecked, OriginalDamaged, type Pace } from './copy.ts'
@@ -39,6 +39,7 @@ export interface RecoverWork {
 export interface RecoverParts {
   readonly catalogue: Catalogue
   readonly storage: DeviceStorage
+  readonly clock: Dating
   readonly placePath: (place: CopyPlace) => string | undefined
   readonly copyOf: (place: CopyPlace, id: number) => CopyRecord | undefined
 }
@@ -79,7 +80,9 @@ async function recoverRows(parts: RecoverParts, work: RecoverWork, result: Recov
       continue
     }
     if (source === 'primary') {
-      if (row.state === 'defect' && (await rejudge(row, catalogue, storage)).state === 'ready') recovered(result, row)
+      if (row.state !== 'defect' || (await rejudge(row, catalogue, storage)).state !== 'ready') continue
+      catalogue.update(row.id, restoredNow(parts.clock))
+      recovered(result, row)
       continue
     }
     const damaged = await damagedParts(row, storage, work)
@@ -103,7 +106,7 @@ async function damagedParts(row: RecordingRow, storage: DeviceStorage, pace: Pac
 
 /** Null: it is whole again. */
 async function fetchBack(
-  { catalogue, storage, copyOf }: RecoverParts,
+  { catalogue, storage, clock, copyOf }: RecoverParts,
   work: RecoverWork,
   row: RecordingRow,
   place: CopyPlace,
@@ -131,7 +134,7 @@ async function fetchBack(
   }
   const size = restored.reduce((sum, part) => sum + part.size, 0)
   const duration = restored.reduce((sum, part) => sum + part.duration, 0)
-  const updated = catalogue.update(row.id, { parts: restored, size, duration })
+  const updated = catalogue.update(row.id, { parts: restored, size, duration, ...restoredNow(clock) })
   if (!updated) return 'the recording was deleted meanwhile'
   const judged = await rejudge(updated, catalogue, storage)
   return judged.state === 'ready' ? null : 'the copy cannot be played either'
@@ -146,7 +149,7 @@ function explain(error: unknown): string {
 
 /** Files that no entry knows of, such as after the loss of the database. */
 async function recoverFiles(parts: RecoverParts, work: RecoverWork, result: RecoverResult, folder: string): Promise<void> {
-  const { catalogue, storage } = parts
+  const { catalogue, storage, clock } = parts
   const unknown: string[] = []
   for await (const path of mediaFiles(storage, folder)) {
     work.signal.throwIfAborted()
@@ -159,7 +162,7 @@ async function recoverFiles(parts: RecoverParts, work: RecoverWork, result: Reco
     work.progress(0.8 + (n / unknown.length) * 0.2, `file ${group.paths[0]}`)
     try {
       const paths = work.source === 'primary' ? group.paths : await bringHome(group.paths, storage, work)
-      const row = await adopt({ paths }, catalogue, storage)
+      const row = await adopt({ paths }, catalogue, storage, clock)
       if (row) recovered(result, row)
       else failed(result, null, group.paths[0] ?? '', 'it cannot be played')
     } catch (error) {

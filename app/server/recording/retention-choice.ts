@@ -1,7 +1,10 @@
 /** Which recordings retention may take, and in which order. Pure. */
 import type { RecordingRow } from './row.ts'
 
-export type Candidate = Pick<RecordingRow, 'id' | 'state' | 'tag_markers' | 'size' | 'timestamp_start' | 'time_synced' | 'path'>
+export type Candidate = Pick<
+  RecordingRow,
+  'id' | 'state' | 'tag_markers' | 'size' | 'timestamp_start' | 'time_synced' | 'restored_at' | 'path'
+>
 
 const DAY_MS = 86_400_000
 /** Rows looked at for one choice: beyond that, a database full of small recordings would hold up everything else. */
@@ -47,12 +50,20 @@ export function oldestFirst<R extends Candidate>(rows: readonly R[]): R[] {
   return [...ordered, ...undated]
 }
 
-/** Those that began more than `days` ago, at most `limit`. A time from before the clock was set proves no age. */
+/** Since when it has an age; null: it has none. A time from before the clock was set proves nothing, and what came back is as good as new. */
+function ageSince({ timestamp_start, time_synced, restored_at }: Candidate): number | null {
+  if (restored_at !== undefined) return restored_at
+  return time_synced ? timestamp_start : null
+}
+
+/** Those that began more than `days` ago, at most `limit`. */
 export function chooseForAge<R extends Candidate>(candidates: Iterable<R>, now: number, days: number, limit: number): R[] {
   const chosen: R[] = []
   for (const row of candidates) {
-    if (row.timestamp_start >= now - days * DAY_MS || chosen.length >= limit) break
-    if (isDeletable(row) && row.time_synced) chosen.push(row)
+    const limitTime = now - days * DAY_MS
+    if (row.timestamp_start >= limitTime || chosen.length >= limit) break
+    const since = ageSince(row)
+    if (isDeletable(row) && since !== null && since < limitTime) chosen.push(row)
   }
   return chosen
 }

@@ -45,6 +45,8 @@ export interface RecordingRow {
   readonly camera: number
   /** False: the clock had not been set yet when it started. */
   readonly time_synced: boolean
+  /** When it came back, or was found as a file without an entry: its age counts from then. Null: the clock was not set then, it has no age. */
+  readonly restored_at?: number | null
   /** The boot of the machine in which it started, as the kernel names it. */
   readonly boot_id: string
   readonly trigger: 'manual' | 'schedule' | 'motion' | 'alert'

@@ -1,5 +1,6 @@
 /** What can be asked of the recordings' storage as a whole: to be verified, to be recovered, and how the copies stand. */
 import type { DeviceStorage } from '../files/index.ts'
+import type { Dating } from './adopt.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Places } from './places.ts'
 import { type RecoverResult, type RecoverWork, recoverStorage } from './recover.ts'
@@ -12,19 +13,20 @@ export class StorageCare {
     private readonly storage: DeviceStorage,
     private readonly places: Places,
     readonly replication: Replication,
+    private readonly clock: Dating,
     /** Bytes per second. */
     private readonly rate: () => number,
   ) {}
 
   verify(work: Omit<VerifyWork, 'rate'>): Promise<VerifyResult> {
-    const { catalogue, storage, replication, rate } = this
+    const { catalogue, storage, clock, replication, rate } = this
     const hasCopy = (...of: Parameters<Replication['copyOf']>) => replication.copyOf(...of) !== undefined
-    return verifyStorage({ catalogue, storage, hasCopy }, { ...work, rate })
+    return verifyStorage({ catalogue, storage, clock, hasCopy }, { ...work, rate })
   }
 
   recover(work: Omit<RecoverWork, 'rate'>): Promise<RecoverResult> {
-    const { catalogue, storage, places, replication, rate } = this
+    const { catalogue, storage, clock, places, replication, rate } = this
     const copyOf: Replication['copyOf'] = (...of) => replication.copyOf(...of)
-    return recoverStorage({ catalogue, storage, placePath: (place) => places.copyPlace(place), copyOf }, { ...work, rate })
+    return recoverStorage({ catalogue, storage, clock, placePath: (place) => places.copyPlace(place), copyOf }, { ...work, rate })
   }
 }

@@ -1,7 +1,7 @@
 /** `storage/verify`: the catalogue against the files, and the files against the catalogue. */
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { DeviceStorage } from '../files/index.ts'
-import { adopt, groupParts } from './adopt.ts'
+import { adopt, type Dating, groupParts } from './adopt.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Pace } from './copy.ts'
 import { inspect, type Problem } from './inspect.ts'
@@ -43,6 +43,7 @@ export interface VerifyWork {
 export interface VerifyParts {
   readonly catalogue: Catalogue
   readonly storage: DeviceStorage
+  readonly clock: Dating
   readonly hasCopy: (place: CopyPlace, id: number) => boolean
 }
 
@@ -115,7 +116,7 @@ function isVideo({ encoding }: RecordingRow): boolean {
   return encoding === 'mp4' || encoding === 'avi'
 }
 
-async function checkFiles({ catalogue, storage }: VerifyParts, work: VerifyWork, result: VerifyResult): Promise<void> {
+async function checkFiles({ catalogue, storage, clock }: VerifyParts, work: VerifyWork, result: VerifyResult): Promise<void> {
   const folders = new Set([storage.recordings, storage.devicePath('recordings')])
   const orphans: string[] = []
   for (const folder of folders) {
@@ -131,7 +132,7 @@ async function checkFiles({ catalogue, storage }: VerifyParts, work: VerifyWork,
   for (const [n, group] of groupParts(orphans).entries()) {
     work.signal.throwIfAborted()
     work.progress(0.9 + (n / orphans.length) * 0.1, `adopting ${group.paths[0]}`)
-    const row = await adopt(group, catalogue, storage)
+    const row = await adopt(group, catalogue, storage, clock)
     if (row) note(result.adopted, { recording_id: row.id, path: row.path })
   }
 }

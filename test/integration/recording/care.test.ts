@@ -58,6 +58,7 @@ class Device {
   bus!: Bus
   events: ServerEvent[] = []
   rate = 1e9
+  readonly clock = { now: () => new Date(), synchronised: true, builtAt: Date.UTC(2026, 0, 1) }
 
   static async make(t: Test): Promise<Device> {
     const device = new Device()
@@ -90,7 +91,7 @@ class Device {
     const options = { rate, now: () => new Date(), firstRetryMs: 100 }
     this.replication = new Replication(this.store, this.catalogue, this.storage, this.places, this.bus, silent, options)
     this.replication.start()
-    this.care = new StorageCare(this.catalogue, this.storage, this.places, this.replication, rate)
+    this.care = new StorageCare(this.catalogue, this.storage, this.places, this.replication, this.clock, rate)
   }
 
   async stop(): Promise<void> {
@@ -330,8 +331,10 @@ t.test('verify finds what is missing, torn, altered and unknown; recover brings 
       { recording_id: altered.id, problem: 'hash_mismatch' },
     ],
   })
+  t.equal(device.catalogue.get(torn.id)?.restored_at, undefined)
   t.match(await device.recover('backup', 0, 1), { checked: 0, recovered: { count: 0 } }, 'outside the time range')
   t.match(await device.recover('backup'), { checked: 4, recovered: { count: 3 }, failed: { count: 0 } })
+  t.type(device.catalogue.get(torn.id)?.restored_at, 'number')
   for (const name of ['missing.mp4', 'torn.mp4', 'altered.mp4']) t.same(readFileSync(device.path(name)), CLIP, name)
   t.match(await device.verify(), { sound: 8, problems: { count: 0 } })
   await t.rejects(device.recover('network'), { code: 'SERVICE_UNAVAILABLE' })
@@ -357,6 +360,12 @@ t.test('verify with repair adopts files without an entry and judges defect ones 
   const adopted = device.catalogue.get(result.adopted.items[0]?.recording_id ?? 0)
   t.match(adopted, { state: 'ready', duration: 4000, timestamp_end: ended, resolution: '320x240', fps: 25, video_codec: 'h264' })
   t.equal(adopted?.parts.length, 2)
+  t.equal(adopted?.time_synced, true)
+  t.ok((adopted?.restored_at ?? 0) > ended, 'its age counts from now')
+
+  utimesSync(device.put('early.mp4'), 1000, 1000)
+  const { adopted: again } = await device.verify(true)
+  t.match(device.catalogue.get(again.items[0]?.recording_id ?? 0), { filename: 'early.mp4', time_synced: false })
 })
 
 t.test('after the loss of the database the copies become recordings again', async (t) => {

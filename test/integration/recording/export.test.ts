@@ -226,7 +226,8 @@ t.test('what is cut off leaves nothing', async (t) => {
   t.match(catalogue.get(kept.id)?.parts[0]?.sha256, /^[0-9a-f]{64}$/)
   catalogue.remove(1)
   const work = { signal: new AbortController().signal, rate: () => 1e9, checkIntegrity: true, repair: true, progress: () => {} }
-  const verify = () => verifyStorage({ catalogue, storage, hasCopy: () => false }, work)
+  const clock = { now: () => new Date(), synchronised: true, builtAt: 0 }
+  const verify = () => verifyStorage({ catalogue, storage, clock, hasCopy: () => false }, work)
   t.match(await verify(), { checked: 1, sound: 1, problems: { count: 0 }, orphans: { count: 0 } })
   rmSync(join(folder, 'there.mp4'))
   t.match(await verify(), { problems: { items: [{ recording_id: kept.id, problem: 'missing' }] } })

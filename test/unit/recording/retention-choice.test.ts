@@ -83,6 +83,17 @@ t.test('a recording from before the clock was set has the age of its neighbours,
   t.end()
 })
 
+t.test('what came back is as old as its return', (t) => {
+  const back = (id: number, restored_at: number | null, time_synced = true) =>
+    fresh(id, { timestamp_start: 0, restored_at, time_synced })
+  const rows = [back(1, 970 * DAY), back(2, 960 * DAY), back(3, null), back(4, 960 * DAY, false), fresh(5)]
+  t.same(
+    chooseForAge(rows, 1000 * DAY, 30, 10).map(({ id }) => id),
+    [2, 4, 5],
+  )
+  t.end()
+})
+
 t.test('age: those that began before the time', (t) => {
   fc.assert(
     fc.property(catalogue, fc.nat(120), fc.integer({ min: 1, max: 60 }), (rows, today, days) => {
