@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts'
 import { syncFolder } from '../platform/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { judgeRecording, type RecordingVerdict } from './finish.ts'
-import { partName } from './parts.ts'
+import { countParts, partName } from './parts.ts'
 import type { NewRow, RecordingRow } from './row.ts'
 import type { Active, EndReason } from './slots.ts'
 
@@ -28,8 +28,10 @@ export class Finishing {
   /** Judges what an earlier process left unfinished. */
   async recover(): Promise<void> {
     for (const row of this.catalogue.inState('recording')) {
+      // Judging cuts a torn tail off, which counts as writing.
+      const written = await this.lastWritten(row)
       const verdict = await this.judge(row)
-      const judged = this.enter(row, verdict, await this.endOfInterrupted(row, verdict))
+      const judged = this.enter(row, verdict, endOfInterrupted(row, verdict, written))
       const { state, durationMs, sizeBytes, parts } = verdict
       this.log.warn({ id: row.id, state, durationMs, sizeBytes, parts: parts.length }, 'interrupted recording recovered')
       this.publish('recovered', judged, { state })
@@ -78,15 +80,18 @@ export class Finishing {
     }
   }
 
-  /** The file of a timelapse plays for less time than was recorded: it ended when its last part was last written to. */
-  private async endOfInterrupted(row: RecordingRow, { durationMs, parts }: RecordingVerdict): Promise<number> {
-    const end = row.timestamp_start + durationMs
-    if (row.media_type === 'video') return end
-    const written = await stat(this.storage.hostPath(partName(row.path, parts.length))).catch(() => null)
-    const last = Math.round(written?.mtimeMs ?? 0)
-    // That of slow motion plays for longer.
-    if (row.media_type === 'slowmotion') return last > 0 ? Math.min(end, Math.max(row.timestamp_start, last)) : end
-    return Math.max(end, last)
+  /** When the last part that is on the disk was written to, in ms; 0: unknown. */
+  private async lastWritten(row: RecordingRow): Promise<number> {
+    try {
+      const first = this.storage.hostPath(row.path)
+      const count = Math.max(row.parts.length, countParts(first))
+      const changed = async (index: number) => (await stat(partName(first, index)).catch(() => null))?.mtimeMs ?? 0
+      // The newest part may be missing: the catalogue knows it before it has a picture.
+      const all = await Promise.all([...Array(count).keys()].map((index) => changed(index + 1)))
+      return Math.round(Math.max(0, ...all))
+    } catch {
+      return 0
+    }
   }
 
   /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
@@ -108,4 +113,12 @@ export class Finishing {
       return undefined
     }
   }
+}
+
+/** Pauses are in no file, and only a video plays for as long as was recorded: it lasted until it was last written to. */
+function endOfInterrupted(row: RecordingRow, { durationMs }: RecordingVerdict, written: number): number {
+  const end = row.timestamp_start + durationMs
+  // Slow motion plays for longer.
+  if (row.media_type === 'slowmotion') return written > 0 ? Math.min(end, Math.max(row.timestamp_start, written)) : end
+  return Math.max(end, written)
 }

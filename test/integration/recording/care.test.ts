@@ -391,6 +391,26 @@ t.test('slow motion that was interrupted lasted until its file was written to, n
   t.match(device.catalogue.get(id), { state: 'ready', duration: 2000, timestamp_end: begun + 500 })
 })
 
+t.test('what was interrupted ended when it was last written to, also where its torn tail is cut off', async (t) => {
+  const device = await Device.make(t)
+  const begun = Date.UTC(2026, 4, 4)
+  const recovered = async (name: string, media_type: 'video' | 'timelapse', writtenAfter: number) => {
+    const file = device.put(name)
+    writeFileSync(file, CLIP.subarray(0, CLIP.length - 100))
+    utimesSync(file, (begun + writtenAfter) / 1000, (begun + writtenAfter) / 1000)
+    const path = `/media/data/recordings/${DAY}/${name}`
+    const over = { path, timestamp_start: begun, media_type, state: 'recording', duration: 0, size: 0 } as const
+    const { id } = device.catalogue.create(newRow(name, over))
+    await new Finishing(device.catalogue, device.storage, device.bus, silent).recover()
+    t.ok(readFileSync(file).length < CLIP.length - 100, 'the tail is cut off')
+    return device.catalogue.get(id)
+  }
+  t.match(await recovered('lapse.mp4', 'timelapse', 600_000), { state: 'ready', timestamp_end: begun + 600_000 })
+  t.match(await recovered('paused.mp4', 'video', 60_000), { state: 'ready', timestamp_end: begun + 60_000 }, 'with its pauses')
+  const early = await recovered('early.mp4', 'video', -1000)
+  t.equal(early?.timestamp_end, begun + (early?.duration ?? 0), 'it lasted for as long as it plays at least')
+})
+
 t.test('a recording that ended with its medium is ready again when the medium is back', async (t) => {
   const device = await Device.make(t)
   const path = '/media/usb/video/a.mp4'
