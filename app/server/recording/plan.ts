@@ -74,6 +74,8 @@ const ESTIMATED_SECONDS = 3600
 const MIN_KBPS = 64
 const MAX_KBPS = 100_000
 const TIMELAPSE_FPS = 30
+/** Names that ask for a format, ours or not; what follows another dot is part of the name. */
+const VIDEO_FILE = /\.(mp4|m4v|mov|avi|mkv|webm|mpe?g|ts|m2ts|flv|wmv|3gp|ogv)$/i
 /** All that the buffer has. */
 const WHOLE_BUFFER_MS = 600_000
 /** The test picture is drawn as often as is asked for, up to this. */
@@ -89,13 +91,13 @@ export function planRecording(
   const kind = MODES.find((mode) => mode === (request.mode ?? defaults.mode ?? 'video'))
   if (!kind) throw new UnsupportedSetting('mode', `This camera cannot record in mode ${request.mode ?? defaults.mode}`)
   const usual = defaults[kind]
-  const extension = /\.([A-Za-z0-9]{1,5})$/.exec(request.filename ?? '')?.[1]?.toLowerCase()
+  const extension = VIDEO_FILE.exec(request.filename ?? '')?.[1]?.toLowerCase()
   const format = chooseFormat(
     kind,
     { ...request, format: request.format ?? extension ?? usual.format ?? 'mp4' },
     { available: camera.audio !== null, usual: defaults.video.audio ?? true },
   )
-  const stem = request.filename === undefined ? `recording_${timeStem(now)}` : sanitiseStem(request.filename)
+  const stem = request.filename === undefined ? `recording_${timeStem(now)}` : stemOf(request.filename)
   if (stem === null) throw new ApiError('INVALID_REQUEST', 'The filename has no usable character', 'body.filename')
   if (!camera.mode) throw new CameraNotConnected(camera.id)
 
@@ -124,6 +126,10 @@ export function planRecording(
     preRollMs: preRoll(request, kind, shared),
     estimatedBytes: estimate(timed, durationMs > 0 ? durationMs / 1000 : ESTIMATED_SECONDS),
   }
+}
+
+function stemOf(filename: string): string | null {
+  return sanitiseStem(VIDEO_FILE.test(filename) ? filename : `${filename}.mp4`)
 }
 
 /** Milliseconds into the file for a moment of real time without pauses. */

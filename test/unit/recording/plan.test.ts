@@ -64,6 +64,17 @@ for (const [request, code, details] of [
   })
 }
 
+t.test('only the endings of video files name a format', async (t) => {
+  const formats = (filename: string) => {
+    const { stem, container } = planRecording({ filename }, camera, now)
+    return [stem, container]
+  }
+  t.same(formats('visit.2024'), ['visit.2024', 'mp4'])
+  t.same(formats('visit.AVI'), ['visit', 'avi'])
+  t.same(formats('visit.2024.avi'), ['visit.2024', 'avi'])
+  t.same(formats('visit.part2'), ['visit_part2', 'mp4'])
+})
+
 t.test('without a picture nothing starts', async (t) => {
   t.throws(() => planRecording({}, { ...camera, connected: false, mode: null }, now), { code: 'CAMERA_NOT_CONNECTED' })
 })
