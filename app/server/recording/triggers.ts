@@ -1,6 +1,6 @@
 /**
- * Recordings that begin by themselves, because something moves or an alert is raised. One that somebody else started is never disturbed: it
- * gets a tag instead. One that began here gets none, for tagged ones are kept for ever: its entry says what triggered it.
+ * Recordings that begin by themselves, because something moves or an alert is raised. One that somebody else started is never disturbed: an
+ * event says what was noticed. None gets a tag, for tagged ones are kept for ever; the entry of one that began here says what triggered it.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -48,10 +48,8 @@ const OFF: Static<typeof Rule> = {
   max_seconds: 300,
 }
 const KEY = 'recordingTriggers'
-const TAGS: Record<TriggerSource, string> = { motion: 'event', alert: 'alarm' }
 /** Of the storage, raised by recordings themselves: another recording would make it worse. */
 const OUR_ALERTS = /^(storage|retention|replication)_/
-const CREATED_BY = 'trigger'
 
 interface Watch {
   state: TriggerState
@@ -159,7 +157,7 @@ export class TriggeredRecordings implements Component {
     const times = this.times()
     if (resumed !== undefined) Object.assign(watch, { recording: resumed, lost: null })
     if (input.type === 'begin' && watch.state.phase === 'idle' && this.recorder.isRecording(camera)) {
-      this.tag(camera, input.source)
+      this.tell(camera, input.source)
       return
     }
     const { state, actions } = stepTrigger(watch.state, input, this.now(), times)
@@ -207,12 +205,9 @@ export class TriggeredRecordings implements Component {
     }
   }
 
-  private tag(camera: number, source: TriggerSource): void {
-    try {
-      this.recorder.tag(camera, { category: TAGS[source], title: source, note: '', createdBy: CREATED_BY })
-    } catch (error) {
-      this.log.warn({ camera, source, error: errorText(error) }, 'recording not tagged')
-    }
+  private tell(camera: number, source: TriggerSource): void {
+    const id = this.recorder.status(camera).row?.id ?? null
+    this.bus.publish('recording', 'trigger_noticed', { id, camera, trigger: source })
   }
 
   private times(): Record<TriggerSource, TriggerTimes> {

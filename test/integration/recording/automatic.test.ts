@@ -41,10 +41,6 @@ class Notebook {
     this.running.delete(camera)
     this.lines.push(`stop ${camera}`)
   }
-
-  tag(camera: number, { category }: { category: string }) {
-    this.lines.push(`tag ${camera} ${category}`)
-  }
 }
 
 async function parts(t: Test) {
@@ -65,8 +61,8 @@ async function parts(t: Test) {
   return { store, bus, events, notebook, cameras, recorder: notebook as unknown as Recorder }
 }
 
-t.test('motion records with what was before and after it; a manual recording only gets a tag', async (t) => {
-  const { store, bus, notebook, cameras, recorder } = await parts(t)
+t.test('motion records with what was before and after it; of a manual recording only an event tells', async (t) => {
+  const { store, bus, events, notebook, cameras, recorder } = await parts(t)
   const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
   triggers.start()
   t.teardown(() => triggers.stop())
@@ -104,11 +100,16 @@ t.test('motion records with what was before and after it; a manual recording onl
   bus.publish('motion', 'motion_started', { camera: 1 })
   bus.publish('motion', 'motion_stopped', { camera: 1 })
   await until(
-    () => lines.slice(2),
+    () => events.filter(({ type }) => type === 'trigger_noticed').map(({ data }) => data),
     (more) => more.length === 2,
-    'both tags',
+    'both events',
+  ).then((noticed) =>
+    t.same(noticed, [
+      { id: 99, camera: 1, trigger: 'alert' },
+      { id: 99, camera: 1, trigger: 'motion' },
+    ]),
   )
-  t.same(lines.slice(2), ['tag 1 alarm', 'tag 1 event'])
+  t.equal(lines.length, 2, 'and is left as it is, without a tag')
   t.equal(notebook.running.get(1), 99, 'nobody stopped it')
 })
 
