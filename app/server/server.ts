@@ -41,7 +41,14 @@ import {
   TriggeredRecordings,
 } from './recording/index.ts'
 import { Snapshots } from './snapshots/index.ts'
-import { recordingBufferSize, recordingDefaults, SettingsTransfer, State, StateSocket } from './state/index.ts'
+import {
+  recordingBufferSize,
+  recordingDefaults,
+  recordingQueueSize,
+  SettingsTransfer,
+  State,
+  StateSocket,
+} from './state/index.ts'
 import { Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
@@ -172,6 +179,7 @@ export class CameraServer {
       new Recorder(cameras, media, catalogue, tags, removal, storage, bus, childLogger(log, 'recording'), {
         defaults: () => recordingDefaults(store),
         limits: () => limitsOf(configuration.get('storage')),
+        queueFrames: () => recordingQueueSize(store),
         makeRoom: (bytes) => retention.makeRoom(bytes),
         folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),
         space: () => retention.space(),

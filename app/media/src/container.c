@@ -2,6 +2,18 @@
 #include "log.h"
 
 #define QUEUE_SECONDS 4
+#define QUEUE_MIN_BYTES (4u << 20)
+#define QUEUE_MAX_BYTES (32u << 20)
+#define WISHED_QUEUE_MAX_BYTES (128u << 20)
+
+gsize cam_container_queue_bytes(const CamContainerFormat *format)
+{
+    gsize second = (gsize)format->video.bitrate_kbps * 125;
+    gsize usual = CLAMP(second * QUEUE_SECONDS, QUEUE_MIN_BYTES, QUEUE_MAX_BYTES);
+    gsize wished = second * (gsize)format->queue_frames / (gsize)MAX(format->video.fps, 1);
+
+    return MAX(usual, MIN(wished, WISHED_QUEUE_MAX_BYTES));
+}
 
 CamContainer *cam_container_new(const char *path, const CamContainerFormat *format,
                                 CamContainerBroken broken, gpointer user_data, int *error_number)
@@ -18,8 +30,7 @@ CamContainer *cam_container_new(const char *path, const CamContainerFormat *form
     self->file = file;
     self->broken = broken;
     self->user_data = user_data;
-    self->queue_bytes =
-        CLAMP((gsize)format->video.bitrate_kbps * 125 * QUEUE_SECONDS, 4u << 20, 32u << 20);
+    self->queue_bytes = cam_container_queue_bytes(format);
     g_mutex_init(&self->lock);
     g_cond_init(&self->changed);
     self->klass->begin(self, path);

@@ -9,6 +9,7 @@ typedef enum { CAM_CONTAINER_MP4, CAM_CONTAINER_AVI } CamContainerType;
 typedef struct {
     CamContainerType type;
     CamStreamConfig video; /* fps is the file's */
+    int queue_frames;      /* may wait for the disk, where that is more than usual; 0: as usual */
     gboolean frugal;       /* pictures come rarely: each reaches the kernel for itself */
     gboolean has_audio;
     CamAudioCodec audio;
@@ -24,6 +25,8 @@ typedef struct _CamContainer CamContainer;
 CamContainer *cam_container_new(const char *path, const CamContainerFormat *format,
                                 CamContainerBroken broken, gpointer user_data, int *error_number);
 
+/* How much may wait for the disk: some seconds, and what the format asks for beyond that. */
+gsize cam_container_queue_bytes(const CamContainerFormat *format);
 /* Both take UNIT, with pts from 0 on and duration. FALSE: the disk does not keep up, it is dropped.
  */
 gboolean cam_container_push_video(CamContainer *container, GstBuffer *unit);

@@ -95,6 +95,7 @@ static CamRecorder *recorder_new(const CamRecorderSetup *setup)
     g_cond_init(&self->changed);
     self->format = (CamContainerFormat){.type = setup->spec.container,
                                         .video = self->config,
+                                        .queue_frames = setup->spec.queue_frames,
                                         .frugal = setup->spec.mode == CAM_RECORD_TIMELAPSE,
                                         .has_audio = setup->spec.has_audio,
                                         .audio = setup->spec.audio};

@@ -7,6 +7,7 @@
 #define PART_MIN_BYTES (1024 * 1024)
 #define PART_MIN_MS 1000
 #define PRE_ROLL_MAX_MS (600 * 1000)
+#define QUEUE_MAX_FRAMES 300
 #define DAY_MS (24 * 3600 * 1000)
 
 /* The index of the value in NAMES; 0 where it is absent or wrong. */
@@ -108,6 +109,7 @@ static void read_limits(CamParams *in, CamRecordingSpec *spec)
     spec->duration_ms = cam_params_int_or(in, "duration_ms", 0, G_MAXINT32, 0);
     spec->part_max_bytes = limit(in, "part_max_bytes", PART_MIN_BYTES, G_MAXINT64);
     spec->part_max_ms = limit(in, "part_max_ms", PART_MIN_MS, G_MAXINT32);
+    spec->queue_frames = (int)cam_params_int_or(in, "queue_frames", 0, QUEUE_MAX_FRAMES, 0);
     spec->pre_roll_ms = cam_params_int_or(in, "pre_roll_ms", 0, PRE_ROLL_MAX_MS, 0);
     if (spec->container == CAM_CONTAINER_AVI &&
         (spec->part_max_bytes == 0 || spec->part_max_bytes > AVI_MAX_BYTES))
@@ -117,9 +119,10 @@ static void read_limits(CamParams *in, CamRecordingSpec *spec)
 CamRecordingRequest cam_params_recording(JsonObject *params, CamParamFault *fault)
 {
     static const char *const names[] = {
-        "id",          "camera",      "path",      "stream",      "container",
-        "video",       "audio",       "encode",    "duration_ms", "part_max_bytes",
-        "part_max_ms", "pre_roll_ms", "timelapse", "slow_motion", NULL};
+        "id",          "camera",         "path",         "stream",
+        "container",   "video",          "audio",        "encode",
+        "duration_ms", "part_max_bytes", "part_max_ms",  "pre_roll_ms",
+        "timelapse",   "slow_motion",    "queue_frames", NULL};
     CamParams in = cam_params_open(params, "", names, fault);
     CamRecordingRequest request = {.id = (int)cam_params_int(&in, "id", 0, G_MAXINT32),
                                    .camera = (int)cam_params_int(&in, "camera", 0, G_MAXINT32),

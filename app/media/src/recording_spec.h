@@ -14,6 +14,7 @@ typedef struct {
     CamRecordingMode mode;
     gint64 duration_ms, part_max_bytes, part_max_ms; /* 0: no limit */
     gint64 pre_roll_ms;
+    int queue_frames;   /* may wait for the disk; 0: as usual */
     gint64 interval_ms; /* timelapse */
     int playback_fps;   /* timelapse and slow motion */
 } CamRecordingSpec;

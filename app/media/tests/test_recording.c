@@ -111,6 +111,8 @@ static void test_limits(void)
     read_spec(",\"part_max_bytes\": 1048576", "");
     read_spec(",\"pre_roll_ms\": 600001", "pre_roll_ms");
     read_spec(",\"pre_roll_ms\": 600000", "");
+    read_spec(",\"queue_frames\": 301", "queue_frames");
+    g_assert_cmpint(read_spec(",\"queue_frames\": 300", "").queue_frames, ==, 300);
     read_spec(",\"duration_ms\": -1", "duration_ms");
     read_spec(",\"container\": \"mkv\"", "container");
     read_spec(",\"container\": null", "container");
@@ -221,6 +223,19 @@ static void test_avi_header(void)
     gst_caps_unref(caps);
 }
 
+static void test_queue(void)
+{
+    CamContainerFormat format = {.video = {.bitrate_kbps = 8000, .fps = 30}}; /* 1 MB a second */
+
+    g_assert_cmpuint(cam_container_queue_bytes(&format), ==, 4u << 20);
+    format.queue_frames = 10;
+    g_assert_cmpuint(cam_container_queue_bytes(&format), ==, 4u << 20);
+    format.queue_frames = 300;
+    g_assert_cmpuint(cam_container_queue_bytes(&format), ==, 10000000);
+    format.video.bitrate_kbps = 1000000;
+    g_assert_cmpuint(cam_container_queue_bytes(&format), ==, 128u << 20);
+}
+
 static void test_jpeg_quality(void)
 {
     CamStreamConfig config = {.fps = 25, .bitrate_kbps = 2000}; /* 10000 bytes a picture */
@@ -243,6 +258,7 @@ int main(int argc, char **argv)
     g_test_add_func("/recording/limits", test_limits);
     g_test_add_func("/recording/ring", test_ring);
     g_test_add_func("/recording/avi-header", test_avi_header);
+    g_test_add_func("/recording/queue", test_queue);
     g_test_add_func("/recording/jpeg-quality", test_jpeg_quality);
     return g_test_run();
 }

@@ -154,6 +154,7 @@ export interface RecorderStart {
   readonly part_max_bytes?: number
   readonly part_max_ms?: number
   readonly pre_roll_ms?: number
+  readonly queue_frames?: number
   readonly timelapse?: { readonly interval_ms: number; readonly playback_fps: number } | null
   readonly slow_motion?: { readonly playback_fps: number } | null
 }

@@ -15,6 +15,8 @@ export interface RecorderOptions {
   /** What the user has set for recordings that do not say otherwise. */
   readonly defaults: () => RecordingDefaults
   readonly limits: () => RecordingLimits
+  /** Pictures that may wait for the disk; undefined: as the helper chooses. */
+  readonly queueFrames: () => number | undefined
   /** Deletes what may be deleted until that much more is free; false: there was nothing. */
   readonly makeRoom: (bytes: number) => Promise<boolean>
   /** Whether the past of a camera is kept, so that a recording can begin in it. */
@@ -50,6 +52,7 @@ export function withUsual(storage: DeviceStorage, given: Partial<RecorderOptions
   return {
     defaults: () => UNTOUCHED,
     limits: () => USUAL_LIMITS,
+    queueFrames: () => undefined,
     makeRoom: async () => false,
     keepsPast: () => false,
     folder: () => ({ devicePath: storage.recordings, hostPath: storage.hostPath(storage.recordings) }),

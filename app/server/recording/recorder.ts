@@ -79,7 +79,7 @@ export class Recorder implements Component {
   ) {
     this.options = withUsual(storage, options)
     this.finishing = new Finishing(catalogue, storage, bus, log)
-    this.starting = new Starting(cameras, media, catalogue, this.options)
+    this.starting = new Starting(cameras, media, catalogue, log, this.options)
     this.library = new Library(catalogue, removal, (...event) => this.finishing.publish(...event))
     this.space = new SpaceWatch(
       this.options,

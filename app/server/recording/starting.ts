@@ -2,8 +2,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
+import { errorText } from '../errors.ts'
 import { dayFolder } from '../files/index.ts'
-import { HelperError, type MediaSupervisor, type RecorderStart } from '../media/index.ts'
+import type { Logger } from '../log.ts'
+import { HelperError, HelperTimeout, type MediaSupervisor, type RecorderStart } from '../media/index.ts'
 import { ensureFolder } from '../platform/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { RecorderOptions } from './options.ts'
@@ -22,6 +24,7 @@ export class Starting {
     private readonly cameras: Cameras,
     private readonly media: MediaSupervisor,
     private readonly catalogue: Catalogue,
+    private readonly log: Logger,
     private readonly options: RecorderOptions,
   ) {}
 
@@ -45,6 +48,8 @@ export class Starting {
       return active
     } catch (error) {
       slot.active = null
+      // It may have begun all the same, or begin yet: nothing is to write into a file that is gone.
+      if (error instanceof HelperTimeout) await this.giveUp(row.id)
       if (plan.captureFps !== undefined) await this.cameras.captureAsSet(plan.camera)
       this.catalogue.remove(row.id)
       const foreign = error instanceof HelperError && error.data.errno === 'EEXIST'
@@ -55,8 +60,18 @@ export class Starting {
     }
   }
 
+  /** Answered behind the start that was not; a helper that does not answer this either is killed by its supervisor. */
+  private async giveUp(id: number): Promise<void> {
+    try {
+      await this.media.call('recorder.stop', { id })
+    } catch (error) {
+      this.log.warn({ id, error: errorText(error) }, 'a start that was not answered could not be taken back')
+    }
+  }
+
   private request({ row, plan, hostPath }: Active): RecorderStart {
     const { partMaxBytes, partMaxMs } = this.options.limits()
+    const queueFrames = this.options.queueFrames()
     return {
       id: row.id,
       camera: plan.camera,
@@ -70,6 +85,7 @@ export class Starting {
       part_max_bytes: partMaxBytes,
       part_max_ms: partMaxMs,
       ...(plan.preRollMs > 0 ? { pre_roll_ms: plan.preRollMs } : {}),
+      ...(queueFrames === undefined ? {} : { queue_frames: queueFrames }),
       ...(plan.timelapse ? { timelapse: plan.timelapse } : {}),
       ...(plan.slowMotion ? { slow_motion: plan.slowMotion } : {}),
     }
@@ -79,8 +95,9 @@ export class Starting {
   private putInFront(active: Active, ms: number): void {
     if (ms === 0) return
     active.watch.add(ms)
-    const timestamp_start = active.row.timestamp_start - ms
-    active.row = this.catalogue.update(active.row.id, { timestamp_start }) ?? active.row
+    // The start may have been corrected meanwhile: the clock was set.
+    const { id, timestamp_start } = this.catalogue.get(active.row.id) ?? active.row
+    active.row = this.catalogue.update(id, { timestamp_start: timestamp_start - ms }) ?? active.row
   }
 
   private newRow(plan: RecordingPlan, origin: Origin, start: Date, filename: string, path: string): NewRow {

@@ -1,5 +1,5 @@
 export type { Permission } from './permissions.ts'
-export { recordingBufferSize, recordingDefaults } from './recording-settings.ts'
+export { recordingBufferSize, recordingDefaults, recordingQueueSize } from './recording-settings.ts'
 export { StateSocket } from './socket.ts'
 export { type KeyUser, State, stateKeys } from './state.ts'
 export { SettingsTransfer } from './transfer.ts'

@@ -61,7 +61,10 @@ export const STORED_KEYS: Readonly<Record<string, StoredKey>> = {
   timelapseDuration: stored(TimelapseDuration, 3_600_000),
   slowMotionFps: stored(Type.Integer({ minimum: 31, maximum: 240 }), 120),
   recordingBufferSize: stored(Type.Integer({ minimum: 65_536, maximum: 268_435_456, description: 'bytes' }), 4_194_304),
-  recordingQueueSize: stored(Type.Integer({ minimum: 1, maximum: 300, description: 'frames' }), 10),
+  recordingQueueSize: stored(
+    Type.Integer({ minimum: 1, maximum: 300, description: 'frames that may wait for the disk; some seconds always may' }),
+    10,
+  ),
   recordingStorage: stored(
     Type.Object({ primary: DevicePath, backup: DevicePath, network: Type.String({ maxLength: 1024 }) }, closed),
     USUAL_STORAGE,

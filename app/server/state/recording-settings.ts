@@ -57,6 +57,11 @@ export function recordingBufferSize(store: Store): number {
   return Number(store.table<string, unknown>('settings').get('recordingBufferSize') ?? STORED_KEYS.recordingBufferSize?.initial)
 }
 
+/** Undefined: nobody has touched it. */
+export function recordingQueueSize(store: Store): number | undefined {
+  return store.table<string, unknown>('settings').get('recordingQueueSize') as number | undefined
+}
+
 function present(name: string, value: unknown): Record<string, never> {
   return value === undefined ? {} : { [name]: value as never }
 }
