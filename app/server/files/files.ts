@@ -28,6 +28,8 @@ export interface RecordedFiles {
   ownerOf(path: string): { readonly id: number; readonly camera: number; readonly state: string } | undefined
   /** Those that are being written. */
   running(): readonly { readonly parts: readonly { readonly path: string }[] }[]
+  /** The file is about to be deleted: should a crash come between, it is forgotten at the next start. */
+  noteFile(path: string): void
   /** The file has been deleted. */
   forgetFile(path: string): void
 }
@@ -267,6 +269,7 @@ export class Files implements Component {
     const path = devicePath(parts)
     this.demandOwn(viewer, path)
     this.demandFinished(path)
+    this.recordings.noteFile(path)
     try {
       await unlink(at(folder, parts.at(-1) ?? ''))
     } catch (error) {
@@ -299,6 +302,7 @@ export class Files implements Component {
       before: (own) => {
         this.demandOwn(viewer, devicePath(own))
         this.demandFinished(devicePath(own))
+        this.recordings.noteFile(devicePath(own))
       },
       after: (own) => this.recordings.forgetFile(devicePath(own)),
       inTurn: (work) => {

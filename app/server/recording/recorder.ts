@@ -71,7 +71,7 @@ export class Recorder implements Component {
     private readonly media: MediaSupervisor,
     private readonly catalogue: Catalogue,
     private readonly tags: Tags,
-    removal: Removal,
+    private readonly removal: Removal,
     private readonly storage: DeviceStorage,
     private readonly bus: Bus,
     private readonly log: Logger,
@@ -80,7 +80,7 @@ export class Recorder implements Component {
     this.options = withUsual(storage, options)
     this.finishing = new Finishing(catalogue, storage, bus, log)
     this.starting = new Starting(cameras, media, catalogue, log, this.options)
-    this.library = new Library(catalogue, removal, (...event) => this.finishing.publish(...event))
+    this.library = new Library(catalogue, removal)
     this.space = new SpaceWatch(
       this.options,
       log,
@@ -253,7 +253,12 @@ export class Recorder implements Component {
     return this.catalogue.inState('recording')
   }
 
-  /** A file of the storage is about to be deleted, or was: the catalogue follows. Refused for what is being written. */
+  /** A file of the storage is about to be deleted: should a crash come between, the next start forgets it. */
+  noteFile(devicePath: string): void {
+    this.removal.noteFile(devicePath)
+  }
+
+  /** A file of the storage was deleted: the catalogue follows. Refused for what is being written. */
   forgetFile(devicePath: string): void {
     const running = this.beingWritten(devicePath)
     if (running) throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${running.row.id}`)

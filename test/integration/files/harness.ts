@@ -25,6 +25,8 @@ export class FakeRecordings implements RecordedFiles {
     return [...this.rows].filter(([, row]) => row.state === 'recording').map(([path]) => ({ parts: [{ path }] }))
   }
 
+  noteFile() {}
+
   forgetFile(path: string) {
     if (this.rows.delete(path)) this.forgotten.push(path)
   }

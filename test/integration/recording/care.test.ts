@@ -279,6 +279,20 @@ t.test('a removal is finished after a crash, and refused without the medium', as
   t.same([...device.store.table('removals').keys()], [])
 })
 
+t.test('a file that was deleted by itself is forgotten after a crash, one that is still there is not', async (t) => {
+  const device = await Device.make(t)
+  const [gone, kept, whole] = [device.record('gone.mp4', 2), device.record('kept.mp4'), device.record('whole.mp4')]
+  const make = () => new Removal(device.store, device.catalogue, device.storage, device.bus, silent)
+  const removal = make()
+  for (const { path } of [gone, kept, whole]) removal.noteFile(path)
+  for (const { path } of [gone, whole]) rmSync(device.storage.hostPath(path))
+  await make().start()
+  t.match(device.catalogue.get(gone.id), { filename: 'gone.part2.mp4', parts: { length: 1 }, duration: 2000 })
+  t.equal(device.catalogue.get(kept.id)?.parts.length, 1)
+  t.equal(device.catalogue.get(whole.id), undefined)
+  t.same([...device.store.table('file_removals').keys()], [])
+})
+
 t.test('an original that cannot be read does not hold up the others', async (t) => {
   const device = await Device.make(t)
   const bad = device.record('bad.mp4')

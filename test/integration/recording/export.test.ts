@@ -47,10 +47,12 @@ async function device(t: Test) {
   const events: ServerEvent[] = []
   bus.on('event', (event) => events.push(event))
   const catalogue = new Catalogue(store)
-  const library = new Library(catalogue, new Removal(store, catalogue, storage, bus, silent), () => {})
+  const removal = new Removal(store, catalogue, storage, bus, silent)
+  const library = new Library(catalogue, removal)
   const recordings = {
     ownerOf: (path: string) => catalogue.byPath(path),
     running: () => catalogue.inState('recording'),
+    noteFile: (path: string) => removal.noteFile(path),
     forgetFile: (path: string) => library.forgetFile(path),
   }
   const files = new Files(storage, recordings, bus, silent, () => ({ maxUploadBytes: 1e6, quotaBytes: 0 }))
