@@ -161,9 +161,14 @@ export class CameraServer {
     const rtspCameras = (user: string) => auth.users.rtspUsers().find(({ name }) => name === user)?.cameras
     await this.begin(new Playback(catalogue, storage, media, rtspCameras))
     await this.begin(new TimeCorrection(store, catalogue, clock, bus, childLogger(log, 'clock')))
-    const anyRecording = () => cameras.list().some(({ id }) => recorder.isRecording(id))
+    const anyRecording = (): boolean => cameras.list().some(({ id }) => recorder.isRecording(id))
     const places = await this.begin(new Places(store, storage, bus, childLogger(log, 'storage'), anyRecording))
     const removal = await this.begin(new Removal(store, catalogue, storage, bus, childLogger(log, 'recording')))
+    const rate = backgroundRate(anyRecording)
+    const replication = new Replication(store, catalogue, storage, places, bus, childLogger(log, 'replication'), {
+      rate,
+      now: () => clock.now(),
+    })
     const retention = new Retention(
       store,
       catalogue,
@@ -174,6 +179,7 @@ export class CameraServer {
       childLogger(log, 'retention'),
       () => configuration.get('storage'),
       (): Promise<number> => files.usedBytes(),
+      (id) => replication.waitingFor(id),
     )
     const recorder = await this.begin(
       new Recorder(cameras, media, catalogue, tags, removal, storage, bus, childLogger(log, 'recording'), {
@@ -200,11 +206,8 @@ export class CameraServer {
     )
     await this.begin(retention)
     const exports = await this.begin(new Exports(media, store, catalogue, storage, files, bus, childLogger(log, 'export')))
-    const rate = backgroundRate(anyRecording)
     await this.begin(new Integrity(catalogue, storage, bus, childLogger(log, 'integrity'), rate))
-    const replication = await this.begin(
-      new Replication(store, catalogue, storage, places, bus, childLogger(log, 'replication'), { rate, now: () => clock.now() }),
-    )
+    await this.begin(replication)
     const care = new StorageCare(catalogue, storage, places, replication, clock, rate)
     const snapshots = new Snapshots(cameras, storage, catalogue, bus)
     const state = await this.begin(new State(store, cameras, recorder, snapshots, places, categories, bus))

@@ -84,6 +84,10 @@ export class Copies {
     }
   }
 
+  waits(place: CopyPlace, id: number): boolean {
+    return this.queue.has([place, id])
+  }
+
   drop(place: CopyPlace, id: number): void {
     this.store.transaction(() => this.queue.remove([place, id]))
   }

@@ -120,6 +120,11 @@ export class Replication implements Component {
     return this.copies?.get(place, id)
   }
 
+  /** Places that are set, and have been there, but have not got this recording yet. */
+  waitingFor(id: number): CopyPlace[] {
+    return COPY_PLACES.filter((place) => this.places.copyPlace(place) !== undefined && this.copies?.waits(place, id) === true)
+  }
+
   private statusOf(place: CopyPlace): PlaceStatus {
     const { present, error, retryAt } = this.state(place)
     const path = this.places.copyPlace(place) ?? null

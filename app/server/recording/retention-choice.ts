@@ -7,7 +7,7 @@ export type Candidate = Pick<
 >
 
 const DAY_MS = 86_400_000
-/** Rows looked at for one choice: beyond that, a database full of small recordings would hold up everything else. */
+/** Rows considered for one choice: beyond that, a database full of small recordings would hold up everything else. */
 export const MAX_LOOK = 2000
 
 /** Never a running recording, never a tagged one. */
@@ -17,20 +17,28 @@ export function isDeletable({ state, tag_markers }: Pick<RecordingRow, 'state' |
 
 /**
  * The oldest whose sizes add up to `missing` bytes; all that can be had when they do not. `candidates` come ordered by their start. One that
- * was made before the clock was set carries a time that means nothing: ids grow with time, so it counts as older than every later id.
+ * was made before the clock was set carries a time that means nothing: ids grow with time, so it counts as older than every later id. Those
+ * that wait to be copied go when nothing else is left.
  */
-export function chooseForSpace<R extends Candidate>(candidates: Iterable<R>, missing: number): R[] {
+export async function chooseForSpace<R extends Candidate>(
+  candidates: Iterable<R> | AsyncIterable<R>,
+  missing: number,
+  waits: (id: number) => boolean = () => false,
+): Promise<R[]> {
   const seen: R[] = []
   let dated = 0
-  for (const row of candidates) {
+  const waiting = new Set<R>()
+  for await (const row of candidates) {
     if (!isDeletable(row) || row.size <= 0) continue
     seen.push(row)
-    if (row.time_synced) dated += row.size
+    if (waits(row.id)) waiting.add(row)
+    else if (row.time_synced) dated += row.size
     if (dated >= missing || seen.length >= MAX_LOOK) break
   }
   const chosen: R[] = []
   let bytes = 0
-  for (const row of oldestFirst(seen)) {
+  const ordered = oldestFirst(seen)
+  for (const row of [...ordered.filter((row) => !waiting.has(row)), ...ordered.filter((row) => waiting.has(row))]) {
     if (bytes >= missing) break
     chosen.push(row)
     bytes += row.size
@@ -57,9 +65,14 @@ function ageSince({ timestamp_start, time_synced, restored_at }: Candidate): num
 }
 
 /** Those that began more than `days` ago, at most `limit`. */
-export function chooseForAge<R extends Candidate>(candidates: Iterable<R>, now: number, days: number, limit: number): R[] {
+export async function chooseForAge<R extends Candidate>(
+  candidates: Iterable<R> | AsyncIterable<R>,
+  now: number,
+  days: number,
+  limit: number,
+): Promise<R[]> {
   const chosen: R[] = []
-  for (const row of candidates) {
+  for await (const row of candidates) {
     const limitTime = now - days * DAY_MS
     if (row.timestamp_start >= limitTime || chosen.length >= limit) break
     const since = ageSince(row)

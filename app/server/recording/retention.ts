@@ -10,8 +10,10 @@ import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { Clock, DiskSpace } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
+import { inTurns } from '../turns.ts'
 import type { Catalogue } from './catalogue.ts'
 import { ClockTrust } from './clock-trust.ts'
+import type { CopyPlace } from './places.ts'
 import type { Removal } from './removal.ts'
 import { chooseForAge, chooseForSpace, freeBytesWanted, isDeletable, MAX_LOOK } from './retention-choice.ts'
 import type { RecordingRow } from './row.ts'
@@ -70,6 +72,8 @@ export class Retention implements Component {
     private readonly policy: () => RetentionPolicy,
     /** Bytes of all files that the quota is about. */
     private readonly measureUsed: () => Promise<number>,
+    /** Where a recording is still to be copied to. */
+    private readonly waitingFor: (id: number) => readonly CopyPlace[] = () => [],
   ) {}
 
   start(): void {
@@ -159,7 +163,7 @@ export class Retention implements Component {
       return known
     }
     const now = this.clock.now().getTime()
-    const rows = chooseForAge(this.candidates(isPresent), now, days, MAX_PER_TICK)
+    const rows = await chooseForAge(this.candidates(isPresent), now, days, MAX_PER_TICK)
     for (const row of rows) await this.delete(row, 'age')
     return rows.length === MAX_PER_TICK
   }
@@ -177,7 +181,8 @@ export class Retention implements Component {
         return true
       }
       const candidates = this.candidates(({ path }) => this.storage.volumeOf(path) === volume)
-      const rows = chooseForSpace(candidates, missing)
+      const rows = await chooseForSpace(candidates, missing, (id) => this.waitingFor(id).length > 0)
+      if (this.stopping) return false
       const enough = rows.length === MAX_LOOK || rows.reduce((sum, { size }) => sum + size, 0) >= missing
       if (rows.length === 0 || (insist && first && !enough)) return this.nothingLeft(space.available, wanted)
       const cause = space.available < (this.storage.space(volume)?.available ?? 0) ? 'quota' : 'space'
@@ -194,8 +199,10 @@ export class Retention implements Component {
     while (performance.now() < until && (this.space()?.available ?? 0) < wanted) await delay(20)
   }
 
-  private *candidates(fits: (row: RecordingRow) => boolean): Generator<RecordingRow> {
-    for (const row of this.catalogue.oldestUntagged()) {
+  /** Many may lie on another medium: whoever else has something to do has his turn meanwhile. */
+  private async *candidates(fits: (row: RecordingRow) => boolean): AsyncGenerator<RecordingRow> {
+    for await (const row of inTurns(this.catalogue.oldestUntagged())) {
+      if (this.stopping) return
       if (!this.stuck.has(row.id) && fits(row)) yield row
     }
   }
@@ -205,8 +212,10 @@ export class Retention implements Component {
     const row = this.catalogue.get(id)
     if (!row || !isDeletable(row) || this.stopping) return
     const before = this.storage.space(row.path)?.available ?? 0
+    const uncopied = this.waitingFor(id)
+    const told = uncopied.length > 0 ? { cause, not_copied_to: uncopied } : { cause }
     try {
-      await this.removal.remove(id, { reason: 'retention', cause })
+      await this.removal.remove(id, { reason: 'retention', ...told })
     } catch (error) {
       this.log.error({ id, path: row.path, error: errorText(error) }, 'retention cannot delete a recording')
       this.stuck.add(id)
@@ -214,7 +223,7 @@ export class Retention implements Component {
     }
     const { filename, size, timestamp_start } = row
     if (this.used !== undefined && this.isOnQuota(row.path)) this.used = Math.max(0, this.used - size)
-    this.log.warn({ id, filename, size, timestamp_start, cause }, 'retention deleted a recording')
+    this.log.warn({ id, filename, size, timestamp_start, ...told }, 'retention deleted a recording')
     if (cause === 'age') return
     const freed = (this.storage.space(row.path)?.available ?? 0) - before
     // Less by a little is what was recorded meanwhile.
