@@ -21,6 +21,7 @@ import { type RecorderOptions, withUsual } from './options.ts'
 import { partIndex, partName } from './parts.ts'
 import { mediaTime, planRecording, type RecordingPlan, type RecordingRequest } from './plan.ts'
 import type { Removal } from './removal.ts'
+import { Resumption } from './resumption.ts'
 import type { RecordingPart, RecordingRow } from './row.ts'
 import { type Active, type EndReason, type Origin, type Slot, Slots } from './slots.ts'
 import { SpaceWatch } from './space.ts'
@@ -29,8 +30,6 @@ import type { NewTag, Tag, Tags } from './tags.ts'
 
 /** A stop before that would leave a file without a single picture: the first key frame takes a moment. */
 const SHORTEST_MS = 400
-/** A camera that comes back later than this is not what the user was recording any more. */
-const RESUME_WITHIN_MS = 60_000
 /** What a camera whose mode was just changed may take to deliver it. */
 const MODE_PATIENCE_MS = 2500
 
@@ -59,6 +58,7 @@ export class Recorder implements Component {
   private readonly starting: Starting
   private readonly library: Library
   private readonly space: SpaceWatch
+  private readonly resumption: Resumption
   private readonly changes = new ChangeGate()
   private stopping = false
   private readonly onPart = (part: RecorderPart) => this.partClosed(part)
@@ -81,6 +81,7 @@ export class Recorder implements Component {
     this.finishing = new Finishing(catalogue, storage, bus, log)
     this.starting = new Starting(cameras, media, catalogue, log, this.options)
     this.library = new Library(catalogue, removal)
+    this.resumption = new Resumption(log, (...event) => this.finishing.publish(...event))
     this.space = new SpaceWatch(
       this.options,
       log,
@@ -107,6 +108,7 @@ export class Recorder implements Component {
     await Promise.allSettled(ending)
     this.media.off('recorder.part', this.onPart).off('recorder.ended', this.onEnded)
     this.media.off('down', this.onDown).off('camera.state', this.onCamera)
+    this.resumption.stop()
     this.space.stop()
     this.finishing.stop()
   }
@@ -356,8 +358,7 @@ export class Recorder implements Component {
       const { plan, row, origin, watch } = active
       const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - watch.ms)
       if (!active.stopping && (plan.durationMs === 0 || remaining >= 1000)) {
-        const until = state === 'paused' ? Number.POSITIVE_INFINITY : performance.now() + RESUME_WITHIN_MS
-        slot.resume = { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row, until }
+        this.resumption.expect(slot, { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row })
       }
       void this.finish(active, 'helper_lost')
     }
@@ -372,12 +373,14 @@ export class Recorder implements Component {
         // A paused one waits for its user.
         if (!resume || slot.state === 'paused') return
         slot.resume = null
-        if (slot.active || this.stopping || performance.now() > resume.until) return
-        await this.asStarting(slot, async () => {
-          await this.space.demand(0, this.options.limits().startMarginBytes)
-          const row = await this.begin(slot, resume.plan, resume.origin, 'start')
-          this.finishing.publish('resumed', row, { after: resume.row.id })
-        })
+        if (slot.active || this.stopping) return
+        await this.resumption.attempt(resume, () =>
+          this.asStarting(slot, async () => {
+            await this.space.demand(0, this.options.limits().startMarginBytes)
+            const row = await this.begin(slot, resume.plan, resume.origin, 'start')
+            this.finishing.publish('resumed', row, { after: resume.row.id })
+          }),
+        )
       })
       .catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
   }

@@ -54,7 +54,7 @@ export interface Slot {
   state: RecordingState
   active: Active | null
   /** What to take up again after the helper died; `row` is what was recorded until then. Until the deadline, or until the user resumes it. */
-  resume: { readonly plan: RecordingPlan; readonly origin: Origin; readonly row: RecordingRow; readonly until: number } | null
+  resume: { readonly plan: RecordingPlan; readonly origin: Origin; readonly row: RecordingRow } | null
   lastEnd: { readonly reason: EndReason; readonly timestamp: string } | null
   /** A start has its turn, and has neither failed nor begun. */
   starting: boolean

@@ -13,6 +13,7 @@ t.test('variant A: start, status, refusals while recording, stop, list, download
   const server = await startServer(t)
   const api = await login(server)
   t.match(await api.post('/api/recording/stop'), { status: 409, body: { error: { code: 'CONFLICT' } } })
+  t.match(await api.post('/api/settings', { recordingQueueSize: 300 }), { status: 200 })
   const start = await api.post('/api/recording/start', {
     filename: 'visit',
     quality: 'low',
