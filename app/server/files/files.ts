@@ -1,6 +1,6 @@
 /** Files on the device's storage, as users see them: upload, listing, download, delete. Nothing outside the storage's folder is touched or named. */
-import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises'
+import { constants, mkdirSync, rmSync, unlinkSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, InvalidRequest, PermissionDenied } from '../errors.ts'
@@ -10,9 +10,9 @@ import { checkName, devicePath, isReserved, MAX_DEPTH, parsePath, UPLOAD_FOLDER 
 import { empty, type Removal, removeEmpty } from './removal.ts'
 import { Space } from './space.ts'
 import type { DeviceStorage } from './storage.ts'
-import { at, type Found, isAbsent, missing, peek, reopen, syncNames, Tree } from './tree.ts'
+import { at, Descriptor, type Folder, type Found, isAbsent, missing, openNames, peek, reopen, syncNames, Tree } from './tree.ts'
 import { Turnstile } from './turnstile.ts'
-import { full, Upload } from './upload.ts'
+import { fullDisk, Upload } from './upload.ts'
 import { walk } from './walk.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -111,14 +111,14 @@ export class Files implements Component {
   /** `expected`: the length of the request, where it is known. The caller ends the upload in every case. */
   async receive(expected: number | null): Promise<Upload> {
     const share = await this.space.admit(expected)
-    let folder: FileHandle | undefined
+    let folder: Descriptor | undefined
     try {
       folder = await this.openUploads()
       const upload = new Upload(folder, this.space, share)
       await upload.open()
       return upload
     } catch (error) {
-      await folder?.close()
+      folder?.close()
       this.space.release(share, 0)
       throw error
     }
@@ -139,15 +139,15 @@ export class Files implements Component {
     if (folder.length >= MAX_DEPTH) throw new InvalidRequest('body.path', `The path is deeper than ${MAX_DEPTH} folders`)
     if (folder.length === 0 && isReserved(name)) throw new InvalidRequest('body.file', 'This name belongs to the server')
     await upload.seal()
-    const path = await this.inTurn(() =>
+    const { path, names } = await this.inTurn(() =>
       again(TRIES, () =>
         this.inNewFolder(folder, async (handle, real) => {
-          await this.give(upload, handle, [...real, name], target.overwrite)
-          await syncNames(handle)
-          return devicePath([...real, name])
+          this.give(upload, handle, [...real, name], target.overwrite)
+          return { path: devicePath([...real, name]), names: openNames(handle) }
         }),
       ),
     )
+    await syncNames(names)
     const result = { filename: name, path, size: upload.size }
     this.bus.publish('file', 'uploaded', { ...result })
     return result
@@ -159,21 +159,21 @@ export class Files implements Component {
     const name = parts.at(-1)
     if (name === undefined) throw new InvalidRequest(field, 'The storage itself cannot be deleted')
     await this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
-      const found = await peek(folder, name)
+      const found = peek(folder, name)
       if (found === null) throw missing()
       try {
         const own = [...real, found.name]
         const camera = this.recordings.ownerOf(devicePath(own))?.camera
         if (found.stats.isDirectory()) await this.removeFolder(viewer, folder, found, own, recursive, signal)
-        else if (found.stats.isFile()) await this.inTurn(() => this.removeFile(viewer, folder, own))
+        else if (found.stats.isFile()) await this.inTurn(async () => this.removeFile(viewer, folder, own))
         else throw missing()
-        await syncNames(folder)
+        await syncNames(openNames(folder))
         const told = { path: devicePath(own), recursive: found.stats.isDirectory() }
         // Who may not see the camera does not hear of its recordings.
         this.bus.publish('file', 'deleted', camera === undefined ? told : { ...told, camera })
       } finally {
         this.space.outdate()
-        await found.handle.close()
+        found.handle.close()
       }
     })
   }
@@ -193,29 +193,29 @@ export class Files implements Component {
     try {
       await empty(folder, [], { before: () => {}, after: () => left++, inTurn: (work) => work() })
     } finally {
-      await folder.close()
+      folder.close()
     }
     if (left > 0) this.log.warn({ files: left }, 'unfinished uploads removed')
   }
 
   /** Made where it is missing; whatever else has that name goes. */
-  private openUploads(): Promise<FileHandle> {
+  private openUploads(): Promise<Descriptor> {
     return this.tree.inFolder([], async (root) => {
       const path = at(root, UPLOAD_FOLDER)
       try {
-        return await open(path, FOLDER)
+        return Descriptor.open(path, FOLDER)
       } catch (error) {
         if (!isAbsent(error)) throw error
-        await rm(path, { force: true })
-        await full(mkdir(path, { mode: 0o700 })).catch(existing)
-        return await open(path, FOLDER)
+        rmSync(path, { force: true })
+        make(path, 0o700)
+        return Descriptor.open(path, FOLDER)
       }
     })
   }
 
   private async openFile(viewer: Viewer, parts: readonly string[], name: string, field: string): Promise<FileHandle> {
     return this.tree.inFolder(parts.slice(0, -1), async (folder, real) => {
-      const found = await peek(folder, name)
+      const found = peek(folder, name)
       if (found === null) throw missing()
       try {
         if (found.stats.isDirectory()) throw new InvalidRequest(field, 'This is a folder: list it with /files?path=')
@@ -224,54 +224,54 @@ export class Files implements Component {
         this.demandFinished(path)
         return await reopen(found)
       } finally {
-        await found.handle.close()
+        found.handle.close()
       }
     })
   }
 
   /** Gives the upload its name: over a file that nobody owns, or where nothing is. */
-  private async give(upload: Upload, folder: FileHandle, parts: readonly string[], overwrite: boolean): Promise<void> {
+  private give(upload: Upload, folder: Folder, parts: readonly string[], overwrite: boolean): void {
     const name = parts.at(-1) ?? ''
     const path = devicePath(parts)
     this.demandFinished(path)
     // The next part of a running recording will need its name.
     this.demandFinished(path.replace(/\.part\d+(?=\.[^./]+$)/, ''))
     if (this.recordings.ownerOf(path)) throw new Conflict('This is the file of a recording', path)
-    const existing = await peek(folder, name)
-    await existing?.handle.close()
+    const existing = peek(folder, name)
+    existing?.handle.close()
     // Only over what was seen to be a plain file: a recording that begins meanwhile avoids its name.
-    if (overwrite && existing?.stats.isFile()) return upload.replace(folder, name, existing.stats.size)
-    if (existing)
+    if (overwrite && existing?.stats.isFile()) upload.replace(folder, name, existing.stats.size)
+    else if (existing)
       throw new Conflict(existing.stats.isDirectory() ? 'There is a folder of that name' : 'The file exists already', path)
-    return upload.place(folder, name)
+    else upload.place(folder, name)
   }
 
   /** The folder, made where it is missing. */
   private async inNewFolder<T>(
     parts: readonly string[],
-    work: (folder: FileHandle, parts: readonly string[]) => Promise<T>,
+    work: (folder: Folder, parts: readonly string[]) => Promise<T>,
   ): Promise<T> {
     for (let depth = 1; depth <= parts.length; depth++) {
       const name = parts[depth - 1] ?? ''
       await this.tree.inFolder(parts.slice(0, depth - 1), async (folder) => {
-        const found = await peek(folder, name)
-        await found?.handle.close()
+        const found = peek(folder, name)
+        found?.handle.close()
         if (found?.stats.isDirectory()) return
         if (found) throw new Conflict('A file is in the way of this folder', devicePath(parts.slice(0, depth)))
-        await full(mkdir(at(folder, name), { mode: 0o750 })).catch(existing)
-        await syncNames(folder)
+        make(at(folder, name), 0o750)
+        await syncNames(openNames(folder))
       })
     }
     return this.tree.inFolder(parts, work)
   }
 
-  private async removeFile(viewer: Viewer, folder: FileHandle, parts: readonly string[]): Promise<void> {
+  private removeFile(viewer: Viewer, folder: Folder, parts: readonly string[]): void {
     const path = devicePath(parts)
     this.demandOwn(viewer, path)
     this.demandFinished(path)
     this.recordings.noteFile(path)
     try {
-      await unlink(at(folder, parts.at(-1) ?? ''))
+      unlinkSync(at(folder, parts.at(-1) ?? ''))
     } catch (error) {
       // The retention, or whoever deletes recordings, was quicker.
       throw isAbsent(error) || (error as NodeJS.ErrnoException).code === 'EISDIR' ? missing() : error
@@ -281,7 +281,7 @@ export class Files implements Component {
 
   private async removeFolder(
     viewer: Viewer,
-    folder: FileHandle,
+    folder: Folder,
     found: Found,
     parts: readonly string[],
     recursive: boolean,
@@ -333,8 +333,13 @@ function inProgress(path: string): ApiError {
   return new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', path)
 }
 
-function existing(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+/** A folder, unless somebody else has just made it. */
+function make(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fullDisk(error)
+  }
 }
 
 /** The folder may go while a file gets its place in it, by hands that wait for no turn: it is made again then. */

@@ -1,8 +1,8 @@
 /** Deletes what lies in a folder: by descriptor, links and oddities as themselves, never what they point to. */
 import { constants } from 'node:fs'
-import { type FileHandle, open, opendir, rmdir, unlink } from 'node:fs/promises'
+import { opendir, rmdir, unlink } from 'node:fs/promises'
 import { Conflict } from '../errors.ts'
-import { at, isAbsent } from './tree.ts'
+import { at, Descriptor, type Folder, isAbsent } from './tree.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 /** Each level holds a descriptor. */
@@ -21,14 +21,14 @@ export interface Removal {
 }
 
 /** The folder itself stays. */
-export async function empty(folder: FileHandle, parts: readonly string[], removal: Removal): Promise<void> {
+export async function empty(folder: Folder, parts: readonly string[], removal: Removal): Promise<void> {
   if (parts.length > DEEPEST) throw new Conflict('The folder is too deep to be deleted', `${DEEPEST} folders`)
   // What a file system leaves out because others go meanwhile is met the next time.
   for (let pass = 0; pass < PASSES; pass++) if (!(await emptyOnce(folder, parts, removal))) return
 }
 
 /** False: there was nothing. */
-async function emptyOnce(folder: FileHandle, parts: readonly string[], removal: Removal): Promise<boolean> {
+async function emptyOnce(folder: Folder, parts: readonly string[], removal: Removal): Promise<boolean> {
   let found = false
   let batch: Buffer[] = []
   const remove = async () => {
@@ -50,7 +50,7 @@ async function emptyOnce(folder: FileHandle, parts: readonly string[], removal: 
 
 /** Those that are folders stay, and are the answer. */
 async function unlinkAll(
-  folder: FileHandle,
+  folder: Folder,
   parts: readonly string[],
   names: readonly Buffer[],
   { before, after }: Removal,
@@ -65,7 +65,7 @@ async function unlinkAll(
   return folders
 }
 
-function pathOf(folder: FileHandle, name: Buffer): Buffer {
+function pathOf(folder: Folder, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${at(folder)}/`), name])
 }
 
@@ -83,9 +83,9 @@ async function unlinked(path: Buffer): Promise<boolean> {
 }
 
 async function removeFolder(path: Buffer, parts: readonly string[], removal: Removal): Promise<void> {
-  let folder: FileHandle
+  let folder: Descriptor
   try {
-    folder = await open(path, FOLDER)
+    folder = Descriptor.open(path, FOLDER)
   } catch (error) {
     if (isAbsent(error)) return
     throw error
@@ -93,7 +93,7 @@ async function removeFolder(path: Buffer, parts: readonly string[], removal: Rem
   try {
     await empty(folder, parts, removal)
   } finally {
-    await folder.close()
+    folder.close()
   }
   await removal.inTurn(() => removeEmpty(path))
 }

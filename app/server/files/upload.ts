@@ -1,10 +1,10 @@
 /** One upload: a file without a place until it is whole, which then takes its name in one step. */
 import { randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
-import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
+import { closeSync, constants, linkSync, openSync, renameSync, unlinkSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { ApiError, Conflict } from '../errors.ts'
 import type { Share, Space } from './space.ts'
-import { at, isAbsent } from './tree.ts'
+import { at, type Descriptor, type Folder, isAbsent } from './tree.ts'
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 /** What `link` says on file systems without hard links, such as vfat. */
@@ -17,7 +17,7 @@ export class Upload {
 
   constructor(
     /** Where it lies until then; closed with the upload. */
-    private readonly folder: FileHandle,
+    private readonly folder: Descriptor,
     private readonly space: Space,
     private readonly share: Share,
   ) {}
@@ -47,34 +47,34 @@ export class Upload {
   }
 
   /** CONFLICT where the name is taken, however closely before. */
-  async place(target: FileHandle, name: string): Promise<void> {
-    await placing(this.takeName(target, name), name)
+  place(target: Folder, name: string): void {
+    placing(() => this.takeName(target, name), name)
     this.gained = this.size
   }
 
   /** Puts the file in the place of another one, of `size` bytes: readers find the old or the new one, whole. */
-  async replace(target: FileHandle, name: string, size: number): Promise<void> {
-    await placing(rename(at(this.folder, this.name), at(target, name)), name)
+  replace(target: Folder, name: string, size: number): void {
+    placing(() => renameSync(at(this.folder, this.name), at(target, name)), name)
     this.gained = this.size - size
   }
 
-  private async takeName(target: FileHandle, name: string): Promise<void> {
+  private takeName(target: Folder, name: string): void {
     try {
-      await link(at(this.folder, this.name), at(target, name))
+      linkSync(at(this.folder, this.name), at(target, name))
     } catch (error) {
       if (!NO_LINKS.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-      await this.claim(target, name)
+      this.claim(target, name)
     }
   }
 
   /** Without hard links: an empty file of our own takes the name, if nothing has it, and is replaced. */
-  private async claim(target: FileHandle, name: string): Promise<void> {
+  private claim(target: Folder, name: string): void {
     const path = at(target, name)
-    await (await open(path, NEW_FILE, 0o640)).close()
+    closeSync(openSync(path, NEW_FILE, 0o640))
     try {
-      await rename(at(this.folder, this.name), path)
+      renameSync(at(this.folder, this.name), path)
     } catch (error) {
-      await unlink(path)
+      unlinkSync(path)
       throw error
     }
   }
@@ -85,26 +85,32 @@ export class Upload {
     this.file = undefined
     try {
       await file?.close()
-      await unlink(at(this.folder, this.name)).catch((error: unknown) => {
-        if (!isAbsent(error)) throw error
-      })
+      this.dropName()
     } finally {
       // Also of a disk that fails: else its promised space would never be free again.
       this.space.release(this.share, this.gained)
-      await this.folder.close()
+      this.folder.close()
+    }
+  }
+
+  private dropName(): void {
+    try {
+      unlinkSync(at(this.folder, this.name))
+    } catch (error) {
+      if (!isAbsent(error)) throw error
     }
   }
 }
 
-async function placing(step: Promise<void>, name: string): Promise<void> {
+function placing(step: () => void, name: string): void {
   try {
-    await full(step)
+    step()
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' || code === 'EISDIR' || code === 'ENOTEMPTY')
       throw new Conflict('There is a file of that name already', name)
     if (code === 'EXDEV') throw new Conflict('That folder lies on another disk', name)
-    throw error
+    throw fullDisk(error)
   }
 }
 
@@ -113,8 +119,12 @@ export async function full<T>(step: Promise<T>): Promise<T> {
   try {
     return await step
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new ApiError('INSUFFICIENT_STORAGE', 'The disk is full')
-    throw error
+    throw fullDisk(error)
   }
+}
+
+/** The error itself where it is another one. */
+export function fullDisk(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || code === 'EDQUOT' ? new ApiError('INSUFFICIENT_STORAGE', 'The disk is full') : error
 }

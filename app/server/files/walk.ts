@@ -1,12 +1,13 @@
 /** What lies in a folder and below, in an order that stays: each folder sorted by name, its contents right behind it. */
-import type { Stats } from 'node:fs'
-import { type FileHandle, lstat, opendir } from 'node:fs/promises'
+import { type Dir, lstatSync, opendirSync, type Stats } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { canBeNamed, isReserved, MAX_DEPTH } from './paths.ts'
-import { at, isAbsent, peek } from './tree.ts'
+import { at, type Folder, isAbsent, peek } from './tree.ts'
 
-/** Asked for at the same time. */
+/** So many entries are looked at before everything else has its turn: well under a millisecond. */
 const BATCH = 64
+/** The same for names alone. */
+const NAMES = 512
 /** Sorted in one go, which takes a few milliseconds. */
 const RUN = 8192
 
@@ -27,60 +28,64 @@ export interface WalkOptions {
  * Folders and regular files only; names that no request could say are left out with all below them. Neither the number of entries nor their
  * depth holds up the event loop, but memory is taken for the names of one folder a level.
  */
-export async function* walk(
-  folder: FileHandle,
-  parts: readonly string[],
-  options: WalkOptions,
-): AsyncGenerator<Entry, void, void> {
+export async function* walk(folder: Folder, parts: readonly string[], options: WalkOptions): AsyncGenerator<Entry, void, void> {
   const names = await sorted(await namesIn(folder, parts, options))
-  for (let begin = 0; begin < names.length; begin += BATCH) {
+  for (const [index, name] of names.entries()) {
+    if (index % BATCH === BATCH - 1) await turn()
     if (options.signal?.aborted) return
-    const batch = names.slice(begin, begin + BATCH)
-    const all = await Promise.all(batch.map((name) => statsOf(folder, name)))
-    for (const [index, stats] of all.entries()) {
-      if (stats === null) continue
-      const own = [...parts, batch[index] ?? '']
-      yield { parts: own, stats }
-      if (options.recursive && stats.isDirectory() && own.length < MAX_DEPTH) yield* walkBelow(folder, own, options)
-    }
+    const stats = statsOf(folder, name)
+    if (stats === null) continue
+    const own = [...parts, name]
+    yield { parts: own, stats }
+    if (options.recursive && stats.isDirectory() && own.length < MAX_DEPTH) yield* walkBelow(folder, own, options)
   }
 }
 
-async function* walkBelow(folder: FileHandle, parts: readonly string[], options: WalkOptions): AsyncGenerator<Entry, void, void> {
-  const found = await peek(folder, parts.at(-1) ?? '')
+async function* walkBelow(folder: Folder, parts: readonly string[], options: WalkOptions): AsyncGenerator<Entry, void, void> {
+  const found = peek(folder, parts.at(-1) ?? '')
   if (found === null) return
   try {
     if (found.stats.isDirectory()) yield* walk(found.handle, parts, options)
   } finally {
-    await found.handle.close()
+    found.handle.close()
   }
 }
 
-async function namesIn(folder: FileHandle, parts: readonly string[], { skip, signal }: WalkOptions): Promise<string[]> {
+async function namesIn(folder: Folder, parts: readonly string[], { skip, signal }: WalkOptions): Promise<string[]> {
   const names: string[] = []
-  const directory = await opendir(at(folder), { bufferSize: 512 }).catch(unlessAbsent)
+  const directory = openToRead(folder)
   if (directory === null) return names
-  for await (const entry of directory) {
-    if (signal?.aborted) break
-    if (entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket() || entry.isBlockDevice() || entry.isCharacterDevice())
-      continue
-    if (!canBeNamed(entry.name) || (parts.length === 0 && isReserved(entry.name))) continue
-    if (entry.isFile() && skip?.(entry.name)) continue
-    names.push(entry.name)
+  try {
+    let read = 0
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+      if (++read % NAMES === 0) await turn()
+      if (signal?.aborted) break
+      if (entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket() || entry.isBlockDevice() || entry.isCharacterDevice())
+        continue
+      if (!canBeNamed(entry.name) || (parts.length === 0 && isReserved(entry.name))) continue
+      if (entry.isFile() && skip?.(entry.name)) continue
+      names.push(entry.name)
+    }
+    return names
+  } finally {
+    directory.closeSync()
   }
-  return names
 }
 
-/** A folder that may not be read counts as empty. */
-function unlessAbsent(error: unknown): null {
-  if (isAbsent(error)) return null
-  throw error
+/** Null for a folder that may not be read, or has gone. */
+function openToRead(folder: Folder): Dir | null {
+  try {
+    return opendirSync(at(folder), { bufferSize: 512 })
+  } catch (error) {
+    if (isAbsent(error)) return null
+    throw error
+  }
 }
 
 /** Null for what is gone again, or is neither folder nor file after all. */
-async function statsOf(folder: FileHandle, name: string): Promise<Stats | null> {
+function statsOf(folder: Folder, name: string): Stats | null {
   try {
-    const stats = await lstat(at(folder, name))
+    const stats = lstatSync(at(folder, name))
     return stats.isFile() || stats.isDirectory() ? stats : null
   } catch (error) {
     if (isAbsent(error)) return null

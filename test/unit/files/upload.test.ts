@@ -1,12 +1,16 @@
+import * as nodeFs from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Share, Space } from '../../../app/server/files/space.ts'
+import { Descriptor } from '../../../app/server/files/tree.ts'
 
-const noLinks = () => Promise.reject(Object.assign(new Error('no links'), { code: 'EPERM' }))
+const noLinks = () => {
+  throw Object.assign(new Error('no links'), { code: 'EPERM' })
+}
 const { Upload } = await t.mockImport<typeof import('../../../app/server/files/upload.ts')>(
   '../../../app/server/files/upload.ts',
-  { 'node:fs/promises': { ...fs, link: noLinks } },
+  { 'node:fs': { ...nodeFs, linkSync: noLinks } },
 )
 
 t.test('on a disk without hard links a file gets its name too, and never over another one', async (t) => {
@@ -16,12 +20,12 @@ t.test('on a disk without hard links a file gets its name too, and never over an
   const target = await fs.open(join(directory, 'target'))
   t.teardown(() => target.close())
   const place = async (name: string) => {
-    const upload = new Upload(await fs.open(join(directory, 'uploads')), space, share)
+    const upload = new Upload(Descriptor.open(join(directory, 'uploads'), nodeFs.constants.O_RDONLY), space, share)
     await upload.open()
     await upload.write(Buffer.from(`new ${name}`))
     await upload.seal()
     try {
-      await upload.place(target, name)
+      upload.place(target, name)
     } finally {
       await upload.end()
     }
