@@ -18,6 +18,7 @@ const PlaceStatus = Type.Object({
   copied: Type.Integer({ description: 'recordings that have been' }),
   last_error: Nullable(Type.String()),
   last_error_at: Nullable(Type.String()),
+  full: Type.Boolean({ description: 'the last copy failed because the medium is full' }),
   retry_in_ms: Nullable(Type.Integer()),
 })
 

@@ -8,6 +8,8 @@ import { judgeFile } from './finish.ts'
 import { readMp4 } from './mp4.ts'
 import type { RecordingPart, RecordingRow } from './row.ts'
 
+/** Which camera it was nobody knows: beyond all that there may be, so that only who is not limited to cameras sees it. */
+const UNKNOWN_CAMERA = 256
 const HEAD_BYTES = 256 * 1024
 /** How the sample entries and stream headers of the two containers spell the codecs. */
 const VIDEO_MARKS = { avc1: 'h264', avc3: 'h264', hvc1: 'h265', hev1: 'h265', H264: 'h264', MJPG: 'mjpeg' } as const
@@ -81,7 +83,7 @@ export async function adopt(
     tag_markers: 0,
     path: first.path,
     parts,
-    camera: 0,
+    camera: UNKNOWN_CAMERA,
     time_synced: ended >= clock.builtAt,
     ...restoredNow(clock),
     boot_id: '',

@@ -35,6 +35,8 @@ export interface PlaceStatus {
   readonly copied: number
   readonly last_error: string | null
   readonly last_error_at: string | null
+  /** The last error was that nothing more fits. */
+  readonly full: boolean
   /** Null: nothing is being waited for. */
   readonly retry_in_ms: number | null
 }
@@ -54,7 +56,7 @@ interface PlaceState {
   /** The others have their turn before what failed is tried again. */
   after: number
   retryAt: number
-  error: { readonly message: string; readonly at: string } | null
+  error: { readonly message: string; readonly at: string; readonly full: boolean } | null
   alertedAt: number
 }
 
@@ -138,6 +140,7 @@ export class Replication implements Component {
       copied,
       last_error: error?.message ?? null,
       last_error_at: error?.at ?? null,
+      full: error?.full ?? false,
       retry_in_ms: queued > 0 && wait > 0 ? wait : null,
     }
   }
@@ -204,7 +207,7 @@ export class Replication implements Component {
     if (hopeless) this.copies?.drop(place, row.id)
     const state = this.state(place)
     const message = errorText(error)
-    state.error = { message, at: this.options.now().toISOString() }
+    state.error = { message, at: this.options.now().toISOString(), full: error.code === 'ENOSPC' }
     const backoff = Math.min(LAST_RETRY_MS, (this.options.firstRetryMs ?? FIRST_RETRY_MS) * 2 ** Math.min(10, state.failures))
     const retry_ms = hopeless ? null : backoff
     if (retry_ms !== null)

@@ -176,7 +176,10 @@ t.test('recordings are copied whole, and are entries of their own', async (t) =>
   await copiedOf(device, row)
   t.same(readdirSync(join(device.backup, 'copies', DAY)).sort(), ['a.mp4', 'a.part2.mp4'], 'no scratch file is left')
   t.same(readFileSync(device.copy('a.part2.mp4')), CLIP)
-  t.match(device.replication.status(), { places: [{ place: 'backup', present: true, queued: 0, copied: 1 }], current: null })
+  t.match(device.replication.status(), {
+    places: [{ place: 'backup', present: true, queued: 0, copied: 1, full: false }],
+    current: null,
+  })
   const { rows } = device.catalogue.list({ limit: 10, offset: 0, types: ['backup'] })
   t.match(rows, [{ media_type: 'backup', path: `/media/usb/copies/${DAY}/a.mp4`, parts: [{ sha256: SUM }, { sha256: SUM }] }])
   t.equal(device.catalogue.list({ limit: 10, offset: 0 }).total, 1, 'which a usual list does not show')
@@ -375,6 +378,7 @@ t.test('verify with repair adopts files without an entry and judges defect ones 
   t.match(adopted, { state: 'ready', duration: 4000, timestamp_end: ended, resolution: '320x240', fps: 25, video_codec: 'h264' })
   t.equal(adopted?.parts.length, 2)
   t.equal(adopted?.time_synced, true)
+  t.equal(adopted?.camera, 256, 'of no camera')
   t.ok((adopted?.restored_at ?? 0) > ended, 'its age counts from now')
 
   utimesSync(device.put('early.mp4'), 1000, 1000)
