@@ -1,8 +1,8 @@
 /** Drives the media helper alone, over its socket, without the server; and asks ffprobe about what it wrote. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -46,6 +46,16 @@ export interface CameraOptions {
   readonly gop?: number
 }
 
+async function connected(path: string): Promise<Socket | null> {
+  const socket = connect(path)
+  try {
+    await once(socket, 'connect')
+    return socket
+  } catch {
+    return null
+  }
+}
+
 export async function startHelper(t: Test, options: { env?: NodeJS.ProcessEnv; folder?: string } = {}): Promise<Helper> {
   const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'helper-test-'))
   const path = join(folder, 'socket')
@@ -60,13 +70,12 @@ export async function startHelper(t: Test, options: { env?: NodeJS.ProcessEnv; f
     rmSync(folder, { recursive: true, force: true })
   })
   let connection: Connection | undefined
-  await until(
-    () => existsSync(path),
-    (there) => there,
+  // The socket is there a moment before the helper listens on it.
+  const socket = (await until(
+    () => connected(path),
+    (open) => open !== null,
     'the socket',
-  )
-  const socket = connect(path)
-  await once(socket, 'connect')
+  )) as Socket
   const told: Notification[] = []
   connection = new Connection(
     socket,

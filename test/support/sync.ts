@@ -9,10 +9,14 @@ const STEP_SAMPLES = 240
 const LOUD_DB = -20
 const PAIR_WITHIN_S = 0.4
 
-/** Seconds by which each beep of the file is later than the flash that belongs to it, in order. */
-export async function beepsAfterFlashes(file: string, width: number): Promise<number[]> {
+/** A beep or a flash so near to a cut may be the rest of one. */
+const CUT_WITHIN_S = 0.3
+
+/** Seconds by which each beep of the file is later than the flash that belongs to it, in order; `cuts`: where something is left out, in seconds. */
+export async function beepsAfterFlashes(file: string, width: number, cuts: readonly number[] = []): Promise<number[]> {
+  const whole = (time: number) => cuts.every((cut) => Math.abs(time - cut) > CUT_WITHIN_S)
   const [beeps, flashes] = await Promise.all([beepTimes(file), flashTimes(file, width)])
-  return beeps.flatMap((beep) => {
+  return beeps.filter(whole).flatMap((beep) => {
     const offsets = flashes.map((flash) => beep - flash).sort((a, b) => Math.abs(a) - Math.abs(b))
     const [nearest] = offsets
     return nearest !== undefined && Math.abs(nearest) < PAIR_WITHIN_S ? [nearest] : []
