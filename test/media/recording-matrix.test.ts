@@ -70,11 +70,13 @@ t.test('timelapse and slow motion, in both containers', async (t) => {
     t.equal(found.video.codec_name, NAMES[video_codec])
     t.equal(found.audio, undefined)
     const numbers = await readFrameNumbers({ input: hostPath(server, lapse.path), captured: SIZE.width })
-    const steps = numbers.slice(1).map((number, i) => Number(number) - Number(numbers[i]))
+    // A busy machine may take one picture a little late; the ones after it keep to the schedule.
+    const late = numbers.map((number, i) => Number(number) - Number(numbers[0]) - 3 * i)
     t.ok(
-      steps.every((step) => step >= 2 && step <= 4),
-      `every third frame: ${steps}`,
+      late.every((frames) => Math.abs(frames) <= 3),
+      `every third frame; off the schedule by ${late} frames`,
     )
+    t.equal(new Set(numbers).size, numbers.length, 'none twice')
 
     const slow = await record(api, { mode: 'slowmotion', format, video_codec, fps: 60, duration: 2 })
     t.match(slow, { state: 'ready', mediaType: 'slowmotion', fps: 30 })
