@@ -25,25 +25,30 @@ const STUB_BYTES = 4 * 1024 * 1024
  */
 export async function judgeRecording(row: RecordingRow, hostFirst: string): Promise<RecordingVerdict> {
   const count = Math.max(row.parts.length, countParts(hostFirst))
-  const parts: RecordingPart[] = []
-  let allPlay = true
-  for (let index = 1; index <= count; index++) {
-    const hostPath = partName(hostFirst, index)
-    const { state, durationMs, sizeBytes } = await judgeFile(hostPath)
-    if (state === 'defect' && index > 1 && index === count && sizeBytes < STUB_BYTES) {
-      await rm(hostPath, { force: true })
-      break
-    }
-    allPlay &&= state === 'ready'
-    const [filename, path] = [partName(row.filename, index), partName(row.path, index)]
-    parts.push({ filename, path, duration: durationMs, size: sizeBytes, sha256: null })
+  const verdicts: Verdict[] = []
+  for (let index = 1; index <= count; index++) verdicts.push(await judgeFile(partName(hostFirst, index)))
+  // The one that had just begun, and the one that was opened in advance.
+  for (let last = verdicts.at(-1); verdicts.length > 1 && last && isStub(last); last = verdicts.at(-1)) {
+    await rm(partName(hostFirst, verdicts.length), { force: true })
+    verdicts.pop()
   }
+  const parts = verdicts.map(({ durationMs, sizeBytes }, i) => ({
+    filename: partName(row.filename, i + 1),
+    path: partName(row.path, i + 1),
+    duration: durationMs,
+    size: sizeBytes,
+    sha256: null,
+  }))
   return {
-    state: allPlay ? 'ready' : 'defect',
+    state: verdicts.every(({ state }) => state === 'ready') ? 'ready' : 'defect',
     durationMs: parts.reduce((sum, { duration }) => sum + duration, 0),
     sizeBytes: parts.reduce((sum, { size }) => sum + size, 0),
     parts,
   }
+}
+
+function isStub({ state, sizeBytes }: Verdict): boolean {
+  return state === 'defect' && sizeBytes < STUB_BYTES
 }
 
 /**

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { judgeFile } from '../../../app/server/recording/finish.ts'
+import { judgeFile, judgeRecording } from '../../../app/server/recording/finish.ts'
 import { readFinalisedDuration, readMp4 } from '../../../app/server/recording/mp4.ts'
+import type { RecordingRow } from '../../../app/server/recording/row.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mp4-'))
 const SECONDS = 4
@@ -127,3 +128,27 @@ t.test('damaged bytes never crash the reader nor make it run away', async () => 
     { numRuns: 200 },
   )
 })
+
+t.test('parts that were torn off before their first picture go, and the recording plays', async (t) => {
+  const head = readFileSync(fragmented).subarray(0, headerBytes(fragmented))
+  const first = join(t.testdir(), 'r.mp4')
+  const parts = [first, ...[2, 3].map((n) => first.replace('.mp4', `.part${n}.mp4`))]
+  copyFileSync(fragmented, first)
+  // The part that had just begun, and the one that was opened in advance.
+  for (const stub of parts.slice(1)) writeFileSync(stub, head)
+  const row = { filename: 'r.mp4', path: '/media/data/recordings/r.mp4', parts: [{}, {}] } as unknown as RecordingRow
+  const verdict = await judgeRecording(row, first)
+  t.match(verdict, { state: 'ready', parts: [{ filename: 'r.mp4', sha256: null }] })
+  t.equal(verdict.parts.length, 1)
+  t.same(readdirSync(dirname(first)), ['r.mp4'])
+
+  // A first part is kept, whatever it is worth.
+  writeFileSync(first, head)
+  t.match(await judgeRecording({ ...row, parts: row.parts.slice(1) }, first), { state: 'defect', durationMs: 0 })
+  t.same(readdirSync(dirname(first)), ['r.mp4'])
+})
+
+/** Up to the first fragment. */
+function headerBytes(path: string): number {
+  return readFileSync(path).indexOf('moof') - 4
+}
