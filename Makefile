@@ -52,10 +52,10 @@ test-media: build ## frames, latency, crashes and full disks, with real RTSP cli
 	$(TAP) --jobs=1 $(call tests,media)
 
 test-crash: build ## kill -9 in the middle of what writes: old or new, never half
-	$(TAP) --jobs=1 $(call tests,crash)
+	$(TAP) --jobs=1 --timeout=900 $(call tests,crash)
 
 test-crash-full: build ## the same with 200 kills of recordings, about half an hour
-	CRASH_ROUNDS=200 $(TAP) --jobs=1 test/crash/recordings.test.ts
+	CRASH_ROUNDS=200 $(TAP) --jobs=1 --timeout=3600 test/crash/recordings.test.ts
 
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
