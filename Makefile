@@ -9,7 +9,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-web test-leak
+.PHONY: help install run build test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -32,7 +32,7 @@ dist/camera-media: $(C_SOURCES) | install
 	@mkdir -p dist
 	@cp build/media/camera-media $@.new && mv $@.new $@
 
-test: test-install build lint test-unit test-integration test-c test-media test-crash test-web test-leak ## everything that must hold
+test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak ## everything that must hold
 
 test-install:
 	@scripts/install.sh test
@@ -42,6 +42,9 @@ test-unit: ## pure logic
 
 test-integration: build ## the server through its interfaces, with the real helper
 	$(TAP) $(call tests,integration)
+
+test-stress: build ## abuse, races and certificate swaps under load
+	$(TAP) --jobs=1 $(call tests,stress)
 
 test-c: ## the helper's own tests, under AddressSanitizer
 	@[ -d build/media-asan ] || meson setup -Db_sanitize=address,undefined -Db_lundef=false build/media-asan app/media >/dev/null

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { type Api, login, until } from '../../support/api.ts'
-import { helperPid } from '../../support/process.ts'
-import { RtspClient } from '../../support/rtsp-client.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { type Api, login, until } from '../support/api.ts'
+import { helperPid } from '../support/process.ts'
+import { RtspClient } from '../support/rtsp-client.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 const TWO_CAMERAS = ['--camera', 'test:320x240@10', '--camera', 'test:320x240@10']
 

@@ -8,9 +8,9 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { call, login, until } from '../../support/api.ts'
-import { usage } from '../../support/process.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { call, login, until } from '../support/api.ts'
+import { usage } from '../support/process.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 const MB = 1024 * 1024
 

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import t from 'tap'
-import { login } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
-import { pem } from './pem.ts'
+import { pem } from '../integration/tls/pem.ts'
+import { login } from '../support/api.ts'
+import { startServer } from '../support/server.ts'
 
 const CLIENTS = 8
 const SWAPS = 8
