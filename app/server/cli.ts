@@ -15,6 +15,9 @@ export interface Options {
   readonly mediaRoot: string
   readonly httpPort: number
   readonly httpsPort: number
+  /** Served like the ones above; 80 and 443 on the firmware image. */
+  readonly extraHttpPorts: readonly number[]
+  readonly extraHttpsPorts: readonly number[]
   /** In order of preference: the next one is for a process that may not bind the first. */
   readonly rtspPorts: readonly RtspPorts[]
   /** Basic tells the password to whoever listens; Digest does not. */
@@ -25,6 +28,8 @@ export interface Options {
   readonly adminPasswordFile: string | undefined
   readonly logLevel: LogLevel
   readonly mediaHelper: string | undefined
+  /** The system service of the firmware image; where there is none, nothing of the host can be changed. */
+  readonly systemSocket: string
   readonly rtspMaxConnections: number
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins: readonly string[]
@@ -52,6 +57,8 @@ const OPTIONS = {
   'media-root': { argument: 'DIR', help: 'where the system mounts further media (/media/NAME)', fallback: '/media' },
   'http-port': { argument: 'N', help: 'HTTP', fallback: '8080' },
   'https-port': { argument: 'N', help: 'HTTPS', fallback: '8081' },
+  'extra-http-port': { argument: 'N', help: 'HTTP on this port too; repeatable', multiple: true },
+  'extra-https-port': { argument: 'N', help: 'HTTPS on this port too; repeatable', multiple: true },
   'rtsp-port': { argument: 'N', help: 'RTSP (554, or 8554 where this process may not bind 554)' },
   'rtsps-port': { argument: 'N', help: 'RTSP over TLS (322, or 8322 beside 8554)' },
   'rtsp-basic': { argument: 'WHERE', help: 'Basic credentials over RTSP: tls, always or never', fallback: 'tls' },
@@ -69,6 +76,11 @@ const OPTIONS = {
   'cors-origin': { argument: 'ORIGIN', help: 'origin that browsers may call from; repeatable', multiple: true },
   'session-timeout': { argument: 'SECONDS', help: 'lifetime of a login', fallback: '3600' },
   'media-helper': { argument: 'FILE', help: 'the media helper (camera-media beside this program)' },
+  'system-socket': {
+    argument: 'FILE',
+    help: "the firmware image's system service; without it the host stays untouched",
+    fallback: '/run/camera-system.sock',
+  },
   'rate-limits': { argument: 'SET', help: 'device, overview or off', fallback: 'device' },
   'trusted-proxy': { argument: 'CIDR', help: 'reverse proxy whose X-Forwarded-* are believed; repeatable', multiple: true },
   'https-redirect': { argument: 'on|off', help: 'send plain HTTP to HTTPS, /health excepted', fallback: 'off' },
@@ -175,8 +187,7 @@ function interpret(values: Values): Options {
     if (given && given.length > 1) throw new StartupError(`--${name} is given more than once`)
     return given?.[0] ?? fallback
   }
-  const integer = (name: Name, minimum: number, maximum: number): number => {
-    const value = text(name) ?? ''
+  const integer = (name: Name, minimum: number, maximum: number, value = text(name) ?? ''): number => {
     const number = Number(value)
     if (!/^\d+$/.test(value) || number < minimum || number > maximum) {
       throw new StartupError(`--${name}: "${value}" is no whole number from ${minimum} to ${maximum}`)
@@ -184,6 +195,7 @@ function interpret(values: Values): Options {
     return number
   }
   const port = (name: Name): number | undefined => (text(name) === undefined ? undefined : integer(name, 0, 65_535))
+  const ports = (name: Name): number[] => (values[name] ?? []).map((value) => integer(name, 0, 65_535, value))
   const choice = <const C extends readonly string[]>(name: Name, choices: C): C[number] => {
     const value = text(name) ?? ''
     if (!choices.includes(value)) throw new StartupError(`--${name}: "${value}" is none of ${choices.join(', ')}`)
@@ -196,6 +208,8 @@ function interpret(values: Values): Options {
     mediaRoot: resolve(text('media-root') ?? ''),
     httpPort: integer('http-port', 0, 65_535),
     httpsPort: integer('https-port', 0, 65_535),
+    extraHttpPorts: ports('extra-http-port'),
+    extraHttpsPorts: ports('extra-https-port'),
     rtspPorts: rtspPorts(port('rtsp-port'), port('rtsps-port')),
     rtspBasic: choice('rtsp-basic', ['tls', 'always', 'never']),
     dashboardPort: integer('dashboard-port', 0, 65_535),
@@ -204,6 +218,7 @@ function interpret(values: Values): Options {
     adminPasswordFile: text('admin-password-file'),
     logLevel: choice('log-level', LOG_LEVELS),
     mediaHelper: text('media-helper'),
+    systemSocket: resolve(text('system-socket') ?? ''),
     rtspMaxConnections: integer('rtsp-max-connections', 1, 1000),
     corsOrigins: values['cors-origin'] ?? [],
     sessionTimeout: integer('session-timeout', 1, 31_536_000),

@@ -16,7 +16,17 @@ import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.
 import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
-import { Clock, lockDataFolder, outlive, prepareFolder, recordProcess, SystemReader, soundOf } from './platform/index.ts'
+import {
+  answers,
+  Clock,
+  lockDataFolder,
+  Notify,
+  outlive,
+  prepareFolder,
+  recordProcess,
+  SystemReader,
+  soundOf,
+} from './platform/index.ts'
 import {
   backgroundRate,
   Catalogue,
@@ -66,6 +76,9 @@ export interface ReadyPorts {
   readonly rtsp: number
   readonly rtsps: number
   readonly dashboard: number
+  /** Those of `--extra-http-port` and `--extra-https-port`, where there are any. */
+  readonly extra_http?: readonly number[]
+  readonly extra_https?: readonly number[]
 }
 
 export class CameraServer {
@@ -252,6 +265,8 @@ export class CameraServer {
         { name: 'http', port: options.httpPort, ...listener },
         { name: 'https', port: options.httpsPort, tls, ...listener },
         { name: 'dashboard', port: options.dashboardPort, ...listener },
+        ...options.extraHttpPorts.map((port) => ({ name: 'http', port, ...listener }) as const),
+        ...options.extraHttpsPorts.map((port) => ({ name: 'https', port, tls, ...listener }) as const),
       ],
       routes,
       authenticate: (source) => auth.authenticate(source),
@@ -269,7 +284,18 @@ export class CameraServer {
     wireConfiguration({ configuration, log, media, cameras, recorder, http })
     certificates.use((files) => http.replaceCertificate(files))
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
-    return { http: plain, https, rtsp: media.rtspPorts.plain, rtsps: media.rtspPorts.tls, dashboard }
+    await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
+    const [, ...extraHttp] = http.ports('http')
+    const [, ...extraHttps] = http.ports('https')
+    return {
+      http: plain,
+      https,
+      rtsp: media.rtspPorts.plain,
+      rtsps: media.rtspPorts.tls,
+      dashboard,
+      ...(extraHttp.length > 0 ? { extra_http: extraHttp } : {}),
+      ...(extraHttps.length > 0 ? { extra_https: extraHttps } : {}),
+    }
   }
 
   private async begin<C extends Component>(component: C): Promise<C> {

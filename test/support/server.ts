@@ -28,6 +28,8 @@ export interface TestServer {
     readonly rtsp: number
     readonly rtsps: number
     readonly dashboard: number
+    readonly extra_http?: readonly number[]
+    readonly extra_https?: readonly number[]
   }
   readonly base: string
   readonly dataDir: string

@@ -83,3 +83,13 @@ for (const [argv, complaint] of [
     }
   })
 }
+
+t.test('further ports of HTTP and HTTPS, and the system service', async (t) => {
+  const usual = options([])
+  t.same([usual.extraHttpPorts, usual.extraHttpsPorts, usual.systemSocket], [[], [], '/run/camera-system.sock'])
+  const given = options(['--extra-http-port', '80', '--extra-http-port', '8000', '--system-socket', '/x/y'], {
+    CAMERA_EXTRA_HTTPS_PORT: '443 4433',
+  })
+  t.same([given.extraHttpPorts, given.extraHttpsPorts, given.systemSocket], [[80, 8000], [443, 4433], '/x/y'])
+  t.throws(() => options(['--extra-http-port', '80', '--extra-http-port', '70000']), /--extra-http-port: "70000"/)
+})

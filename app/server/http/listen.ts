@@ -21,6 +21,8 @@ const SHARED = 0
 /** Without it uWS shares a port that somebody else serves already, and each gets some of the connections. */
 const EXCLUSIVE = 1
 
+const FIRST_UNPRIVILEGED_PORT = 1024
+
 /** Of the suites of TLS 1.2, those with forward secrecy and authenticated encryption. TLS 1.3 has no others; older ones are refused. */
 const CIPHERS = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
@@ -76,11 +78,16 @@ export class BoundApp {
     }
     if (socket === null) {
       app.close()
+      const rights = port > 0 && port < FIRST_UNPRIVILEGED_PORT ? ', or this process may not bind ports below 1024' : ''
       throw new StartupError(
-        `Cannot listen on ${address}:${port} (${name}): the port is taken or the address is not of this machine`,
+        `Cannot listen on ${address}:${port} (${name}): the port is taken or the address is not of this machine${rights}`,
       )
     }
     return new BoundApp(options, register, { app, socket })
+  }
+
+  get name(): ListenerOptions['name'] {
+    return this.#options.name
   }
 
   get secure(): boolean {

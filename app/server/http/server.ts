@@ -12,6 +12,7 @@ import { RateLimiter, type RateLimitMode } from './rate-limit.ts'
 import type { Authenticate, Route } from './route.ts'
 import { type WebSocketBehaviour, WebSockets } from './websocket.ts'
 
+const USUAL_HTTPS_PORT = 443
 const BASIC_ONLY = ['Basic realm="camera", charset="UTF-8"']
 
 export interface HttpServerOptions {
@@ -33,7 +34,7 @@ export interface HttpServerOptions {
   readonly now?: () => number
 }
 
-/** The real ports by the listener's name. */
+/** The real ports by the listener's name; of several of a name, the first. */
 export type Ports = Partial<Record<ListenerOptions['name'], number>>
 
 export class HttpServer {
@@ -59,6 +60,11 @@ export class HttpServer {
     return { requests: this.#pipeline?.inFlight ?? 0, sockets: this.#sockets?.size ?? 0 }
   }
 
+  /** The real ports of all listeners of this name, in order. */
+  ports(name: ListenerOptions['name']): number[] {
+    return this.#apps.filter((app) => app.name === name).map(({ port }) => port)
+  }
+
   /** Throws a `StartupError` where a listener cannot be had; then none is left open. */
   async start(): Promise<Ports> {
     const { listeners, websocket } = this.#options
@@ -79,7 +85,7 @@ export class HttpServer {
           uws.any('/*', (res, req) => pipeline.handle(res, req, listener))
         })
         this.#apps.push(app)
-        ports[options.name] = app.port
+        ports[options.name] ??= app.port
       }
     } catch (error) {
       await this.stop()
@@ -103,6 +109,12 @@ export class HttpServer {
     for (const app of apps) app.close()
   }
 
+  /** Where clients are sent to: the usual port where it is served, else the first one. */
+  #securePort(): number | null {
+    const ports = this.ports('https')
+    return ports.includes(USUAL_HTTPS_PORT) ? USUAL_HTTPS_PORT : (ports[0] ?? null)
+  }
+
   #newSockets(behaviour: WebSocketBehaviour<unknown>, pipeline: Pipeline, limits: HttpLimits, now: () => number): WebSockets {
     const guard = (exchange: Exchange) => pipeline.redirected(exchange) || pipeline.limited(exchange, 'api')
     return new WebSockets(behaviour, limits, this.#options.log, now, guard, () => this.#policy.options.maxWebSockets)
@@ -121,7 +133,7 @@ export class HttpServer {
       rateLimiter: new RateLimiter(rateLimits ?? (() => 'device'), now),
       assets,
       websocketPath: websocket?.path ?? null,
-      redirectPort: () => (this.#policy.options.redirectToHttps ? (this.#apps.find((app) => app.secure)?.port ?? null) : null),
+      redirectPort: () => (this.#policy.options.redirectToHttps ? this.#securePort() : null),
       now,
     })
   }

@@ -100,6 +100,15 @@ t.test('TLS beside plain HTTP', async (t) => {
   await t.rejects(serve(t, { listeners: [bad] }), /none\.pem/)
 })
 
+t.test('further listeners serve the same; the first is the one that is named', async (t) => {
+  const listener = { name: 'http', address: '127.0.0.1', port: 0 } as const
+  const { server, ports } = await serve(t, { listeners: [listener, { ...listener, name: 'dashboard' }, listener, listener] })
+  const all = server.ports('http')
+  t.equal(new Set(all).size, 3)
+  t.equal(all[0], ports.http)
+  for (const port of all) t.equal((await new Client(port).fetch('/api/status')).status, 200)
+})
+
 t.test('a taken port and a foreign address are one clear line', async (t) => {
   const holder = createServer().listen(0, '127.0.0.1')
   await once(holder, 'listening')
@@ -119,6 +128,12 @@ t.test('a taken port and a foreign address are one clear line', async (t) => {
     t.match((failed as Error).message, new RegExp(`^Cannot listen on ${address.replaceAll('.', '\\.')}:${number} [^\\n]*$`))
   }
   const { ports } = await serve(t)
+  const low = { name: 'http', address: '192.0.2.1', port: 80 } as const
+  await t.rejects(
+    serve(t, { listeners: [low] }),
+    /may not bind ports below 1024/,
+    'rights are one more thing that may be missing',
+  )
   const second = serve(t, { listeners: [{ name: 'http', address: '127.0.0.1', port: ports.http ?? 0 }] })
   await t.rejects(second, /Cannot listen/, 'no port is shared in silence')
 })
