@@ -38,7 +38,7 @@ export class Notify implements Component {
     if (!this.env.NOTIFY_SOCKET) return
     await this.tell('READY=1', TOLD_WITHIN_MS)
     const every = watchdogEvery(this.env)
-    if (every !== null) this.timer = setInterval(() => void this.feed(every), every)
+    if (every !== null) this.timer = setInterval(() => void this.feed(every * SHARE), every)
   }
 
   async stop(): Promise<void> {
