@@ -6,10 +6,12 @@ SHELL := /bin/bash
 TS_SOURCES := $(shell find app/server app/web scripts -type f \( -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.html' -o -name '*.svg' \))
 C_SOURCES := $(shell find app/media -type f \( -name '*.c' -o -name '*.h' -o -name 'meson*' \))
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
+ARCH ?= x64
+SEA := dist/camera-server-$(ARCH)$(if $(NODE),-node$(NODE))
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak
+.PHONY: help install run build sea test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -31,6 +33,12 @@ dist/camera-media: $(C_SOURCES) | install
 	@ninja --quiet -C build/media
 	@mkdir -p dist
 	@cp build/media/camera-media $@.new && mv $@.new $@
+
+sea: $(SEA) ## build dist/camera-server-ARCH, the server as one executable (ARCH=x64|arm64; NODE=20.20.2 for an old C library)
+
+$(SEA): $(TS_SOURCES) LICENSE package-lock.json
+	@scripts/install.sh image
+	@npx tsx scripts/sea.ts $(ARCH) $(NODE)
 
 test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak ## everything that must hold
 

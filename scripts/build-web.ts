@@ -6,12 +6,14 @@ import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
 const SOURCE = join(ROOT, 'app', 'web')
-const WEB = join(ROOT, 'build', 'web')
+export const WEB = join(ROOT, 'build', 'web')
 
-export async function buildWeb(): Promise<void> {
+/** Answers the source files that went in, relative to the project. */
+export async function buildWeb(): Promise<string[]> {
   rmSync(WEB, { recursive: true, force: true })
   mkdirSync(WEB, { recursive: true })
-  await build({
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
     entryPoints: {
       app: join(SOURCE, 'src', 'main.tsx'),
       monitoring: join(SOURCE, 'src', 'monitoring.tsx'),
@@ -26,9 +28,11 @@ export async function buildWeb(): Promise<void> {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    metafile: true,
     logLevel: 'warning',
   })
   for (const name of ['index.html', 'monitoring.html', 'icon.svg']) copyFileSync(join(SOURCE, name), join(WEB, name))
+  return Object.keys(metafile.inputs)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildWeb()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well, `install.sh bench`
-# for what the benches compare with.
+# for what the benches compare with, `install.sh image` for the executables and images of the firmware.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,13 +11,15 @@ build_packages=(
 )
 test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2)
 bench_packages=(nginx-light)
+image_packages=(binutils-x86-64-linux-gnu binutils-aarch64-linux-gnu qemu-user-static)
 
 packages=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
   bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
-  *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
+  image) packages+=("${image_packages[@]}") ;;
+  *) echo "usage: $0 build|test|bench|image" >&2; exit 2 ;;
 esac
 
 node_major=$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/' || true)

@@ -1,8 +1,8 @@
 /** The program: options in, one ready line out, signals to a clean stop. */
-import { dirname } from 'node:path'
 import { helpText, type Options, parseOptions } from './cli.ts'
 import { ApiError, errorText, StartupError } from './errors.ts'
 import { createLogger } from './log.ts'
+import { programFolder } from './program.ts'
 import { CameraServer } from './server.ts'
 import { VERSION } from './version.ts'
 
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
 
 async function serve(options: Options): Promise<void> {
   const log = createLogger(options.logLevel)
-  const server = new CameraServer(options, log, dirname(process.argv[1] ?? '.'))
+  const server = new CameraServer(options, log, programFolder(process.argv[1], process.execPath))
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) return
