@@ -8,6 +8,7 @@ C_SOURCES := $(shell find app/media -type f \( -name '*.c' -o -name '*.h' -o -na
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/bin/(ba)?sh' scripts .ci)
 ARCH ?= x64
 SEA := dist/camera-server-$(ARCH)$(if $(NODE),-node$(NODE))
+TARGET_SCRIPTS := $(shell find overlay -path '*/usr/lib/camera/*' -type f)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
@@ -96,6 +97,7 @@ lint: ## types, lint and format of everything
 	npx biome check --error-on-warnings .
 	clang-format --dry-run --Werror $(filter %.c %.h,$(C_SOURCES))
 	shellcheck $(SHELL_SCRIPTS)
+	cd overlay/common/usr/lib/camera && shellcheck -s sh -x $(patsubst overlay/common/usr/lib/camera/%,%,$(TARGET_SCRIPTS))
 
 clean: ## remove what was built (not the data)
 	rm -rf build dist
