@@ -16,6 +16,11 @@ export function actingAs<T>(actor: Actor, work: () => T): T {
   return current.run(actor, work)
 }
 
+/** For what comes of itself later on, such as the end of a period of grace. */
+export function actingAsDevice<T>(work: () => T): T {
+  return current.exit(work)
+}
+
 export function currentActor(): Actor | undefined {
   return current.getStore()
 }

@@ -47,6 +47,8 @@ export class Exchange {
   /** A page asks, which shows its own form of login: a Basic challenge would make the browser open its dialog over it. */
   readonly fromPage: boolean
   readonly client: ClientAddress
+  /** The other end of the connection: the client, or a proxy of ours. */
+  readonly peer: string
   /** TLS, to us or to a proxy of ours. */
   readonly secure: boolean
   /** Answers in the envelope form. */
@@ -87,6 +89,7 @@ export class Exchange {
     this.host = req.getHeader('host')
     this.acceptEncoding = req.getHeader('accept-encoding')
     const peer = clientAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'))
+    this.peer = peer.text
     const { proxies } = listener.policy
     if (proxies.none || !proxies.trusts(peer.text)) {
       this.client = peer

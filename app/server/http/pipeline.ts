@@ -55,6 +55,7 @@ const NO_QUERY: ReadonlyMap<string, string> = new Map()
 /** What a handler gets. A class, for an object with a getter of its own is slow to make. */
 class Input {
   readonly address: string
+  readonly peer: string
   readonly secure: boolean
   readonly #exchange: Exchange
 
@@ -66,6 +67,7 @@ class Input {
     exchange: Exchange,
   ) {
     this.address = exchange.client.text
+    this.peer = exchange.peer
     this.secure = exchange.secure
     this.#exchange = exchange
   }

@@ -27,6 +27,8 @@ export interface HandlerInput<P, Q, B> {
   readonly caller: Caller | null
   /** The client's address as text. */
   readonly address: string
+  /** The address at the other end of the connection: the client's own, or that of a proxy in front of it. */
+  readonly peer: string
   /** True over TLS. */
   readonly secure: boolean
   /** Aborted when the client has gone. */

@@ -1,0 +1,295 @@
+/**
+ * Changes of the network that must prove themselves. A change acts shortly after its answer has gone out, and the system service takes it back
+ * after a minute by itself, whatever has become of this server, unless the client confirms it over the new address. This class knows what is on
+ * trial, decides whether a confirmation proves anything, and tells what became of each change.
+ */
+import { actingAsDevice } from '../actor.ts'
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { AgentFailure, type NetworkInterface, type NetworkReader, type SystemAgent } from '../platform/index.ts'
+import { nextPhase, type TrialEvent, type TrialPhase } from './machine.ts'
+import { type InterfaceRequest, type Plan, planFor, requestWords } from './plan.ts'
+import { confirmationProves } from './proof.ts'
+
+/** As the system service has it; what it says itself counts. */
+export const CONFIRM_WITHIN_SECONDS = 60
+/** The answer has long left when the address goes. */
+const ANSWER_MS = 300
+/** How often the system service is asked for the end of a trial that is due. */
+const OVERDUE_CHECK_MS = 1000
+const OVERDUE_CHECKS = 10
+
+interface Trial {
+  readonly interface: string
+  readonly plan: Plan
+  /** The fixed addresses that the change has taken away. */
+  readonly lost: readonly string[]
+  phase: TrialPhase
+  /** On the steady clock, in milliseconds; null until the change is in force. */
+  endsAt: number | null
+  overdue: number
+  timer: NodeJS.Timeout | undefined
+}
+
+export interface TrialOptions {
+  /** The ports that clients reach this server through. */
+  readonly ports: () => readonly number[]
+  readonly answerMs?: number
+  readonly overdueCheckMs?: number
+}
+
+export class NetworkTrials implements Component {
+  private readonly trials = new Map<string, Trial>()
+  private action: NodeJS.Timeout | undefined
+  private stopped = false
+
+  constructor(
+    private readonly agent: SystemAgent,
+    private readonly reader: NetworkReader,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+    private readonly options: TrialOptions,
+  ) {}
+
+  /** A trial may have begun before this server. */
+  start(): void {
+    if (!this.agent.available) return
+    this.adopt().catch((error) => this.log.warn({ error: errorText(error) }, 'network trials are not known'))
+  }
+
+  stop(): void {
+    this.stopped = true
+    clearTimeout(this.action)
+    for (const { timer } of this.trials.values()) clearTimeout(timer)
+  }
+
+  /** When the trial of an interface ends unless it is confirmed, as epoch milliseconds; null where none is under way. */
+  endOf(name: string): number | null {
+    const endsAt = this.trials.get(name)?.endsAt ?? null
+    return endsAt === null ? null : Date.now() + Math.max(0, endsAt - performance.now())
+  }
+
+  /** Checks everything and returns; the change follows when the answer has gone out. */
+  change(name: string, request: InterfaceRequest): Plan {
+    const all = this.reader.interfaces()
+    const target = interfaceOf(all, name)
+    const plan = planFor(target, request, all)
+    this.agent.require('name')
+    if (this.trials.has(name)) throw new Conflict('A change of this interface is on trial: confirm it or take it back first', name)
+    if (this.action) throw new Conflict('The network is about to be reset or restarted')
+    const { network } = this.reader.link(name)
+    const lost = plan.method === 'dhcp' ? network.addresses.map((entry) => entry.split('/')[0] ?? '') : []
+    const trial: Trial = { interface: name, plan, lost, phase: 'announced', endsAt: null, overdue: 0, timer: undefined }
+    this.trials.set(name, trial)
+    this.tell(trial, 'network-changed', { ...described(plan), confirm_within_seconds: CONFIRM_WITHIN_SECONDS })
+    trial.timer = setTimeout(() => void this.apply(trial), this.options.answerMs ?? ANSWER_MS)
+    return plan
+  }
+
+  /** `peer`: the other end of the connection that the confirmation came through. */
+  async confirm(name: string, peer: string): Promise<void> {
+    const trial = this.current(name)
+    const seen = this.reader.tables.localAddresses(peer, this.options.ports())
+    const missing = confirmationProves(trial.plan, trial.lost, name, seen, this.reader.interfaces())
+    if (missing !== null) throw new Conflict(missing, [...seen].join(', '))
+    this.step(trial, 'confirm')
+    try {
+      await this.agent.ask(['network-keep', name])
+    } catch (error) {
+      // It may have been too late: then the trial's end is told now.
+      this.step(trial, 'failed')
+      this.lookAfter(trial, 0)
+      throw publicError(error)
+    }
+    this.step(trial, 'done')
+    this.tell(trial, 'network-confirmed', described(trial.plan))
+  }
+
+  /** Takes a change back now; one that has only been announced never acts. */
+  async revert(name: string): Promise<void> {
+    const trial = this.current(name, ['announced', 'trial'])
+    clearTimeout(trial.timer)
+    const acts = trial.phase === 'trial'
+    this.step(trial, 'end')
+    if (acts) {
+      try {
+        await this.agent.ask(['network-revert', name])
+      } catch (error) {
+        this.step(trial, 'failed')
+        this.lookAfter(trial, 0)
+        throw publicError(error)
+      }
+      this.step(trial, 'done')
+    }
+    this.tell(trial, 'network-reverted', { reason: 'asked' })
+  }
+
+  /** Every interface back to DHCP; what is on trial goes as well. */
+  reset(): void {
+    this.actSoon('network-reset', () => {
+      for (const trial of this.trials.values()) {
+        clearTimeout(trial.timer)
+        this.tell(trial, 'network-reverted', { reason: 'reset' })
+      }
+      this.trials.clear()
+    })
+  }
+
+  restart(): void {
+    this.actSoon('network-restart', () => {})
+  }
+
+  private actSoon(verb: 'network-reset' | 'network-restart', done: () => void): void {
+    this.agent.require('network')
+    if (this.action) throw new Conflict('The network is about to be reset or restarted')
+    const busy = [...this.trials.values()].find(({ phase }) => phase !== 'trial')
+    if (busy) throw new Conflict('A change of the network is under way', busy.interface)
+    this.bus.publish('config', verb, {})
+    this.action = setTimeout(() => {
+      this.agent
+        .ask([verb])
+        .then(done, (error) => {
+          this.log.error({ verb, error: errorText(error) }, 'the network was not changed')
+          this.bus.publish('config', 'network-failed', { action: verb, error: errorText(error) })
+        })
+        .finally(() => {
+          this.action = undefined
+        })
+    }, this.options.answerMs ?? ANSWER_MS)
+  }
+
+  private async apply(trial: Trial): Promise<void> {
+    this.step(trial, 'apply')
+    try {
+      await this.agent.ask(['network-set', ...requestWords(trial.interface, trial.plan)])
+    } catch (error) {
+      this.log.error({ interface: trial.interface, error: errorText(error) }, 'the network was not changed')
+      this.step(trial, 'failed')
+      this.tell(trial, 'network-reverted', { reason: 'failed', error: errorText(error) })
+      return
+    }
+    const ends = await this.endsOf(trial.interface)
+    if (this.stopped) return
+    this.step(trial, 'done')
+    this.lookAfter(trial, ends ?? CONFIRM_WITHIN_SECONDS * 1000)
+  }
+
+  /** Milliseconds until the trial of an interface ends, as the system service says; null where it does not say. */
+  private async endsOf(name: string): Promise<number | null> {
+    try {
+      return (await this.underWay()).get(name) ?? null
+    } catch (error) {
+      this.log.warn({ error: errorText(error) }, 'the end of the trial is not known')
+      return null
+    }
+  }
+
+  /** By interface, in milliseconds from now. */
+  private async underWay(): Promise<Map<string, number>> {
+    const lines = await this.agent.ask(['network-trials'])
+    return new Map(lines.map(parseTrial))
+  }
+
+  private async adopt(): Promise<void> {
+    const running = await this.underWay()
+    if (this.stopped) return
+    for (const [name, ms] of running) {
+      if (this.trials.has(name)) continue
+      const { addresses, method, gateways, dns } = this.reader.link(name).network
+      const [address = '', prefix = ''] = addresses[0]?.split('/') ?? []
+      const fixed = { method: 'static', address, prefix: Number(prefix), gateway: gateways[0] ?? null, dns } as const
+      const plan: Plan = method === 'static' ? fixed : { method: 'dhcp' }
+      const trial: Trial = { interface: name, plan, lost: [], phase: 'trial', endsAt: null, overdue: 0, timer: undefined }
+      this.trials.set(name, trial)
+      this.log.info({ interface: name, seconds: Math.round(ms / 1000) }, 'a network change is on trial')
+      this.lookAfter(trial, ms)
+    }
+  }
+
+  /** Its end is nobody's deed but the device's. */
+  private lookAfter(trial: Trial, ms: number): void {
+    if (this.stopped) return
+    trial.endsAt ??= performance.now() + ms
+    clearTimeout(trial.timer)
+    trial.timer = actingAsDevice(() => setTimeout(() => void this.seeWhetherOver(trial), ms))
+  }
+
+  private async seeWhetherOver(trial: Trial): Promise<void> {
+    const over = await this.isOver(trial)
+    // A confirmation or a reset came in between.
+    if (this.stopped || trial.phase !== 'trial' || this.trials.get(trial.interface) !== trial) return
+    if (over) {
+      this.step(trial, 'end')
+      this.step(trial, 'done')
+      this.tell(trial, 'network-reverted', { reason: 'timeout' })
+    } else {
+      const due = (trial.endsAt ?? 0) - performance.now()
+      this.lookAfter(trial, Math.max(due, this.options.overdueCheckMs ?? OVERDUE_CHECK_MS))
+    }
+  }
+
+  /** Asks the system service; one that forgets to take a change back is told to. */
+  private async isOver(trial: Trial): Promise<boolean> {
+    const due = performance.now() >= (trial.endsAt ?? 0)
+    if (due) trial.overdue += 1
+    try {
+      const over = !(await this.underWay()).has(trial.interface)
+      if (over || trial.overdue < OVERDUE_CHECKS) return over
+      await this.agent.ask(['network-revert', trial.interface])
+      return true
+    } catch (error) {
+      this.log.error({ interface: trial.interface, error: errorText(error) }, 'the end of a network trial is not known')
+      return trial.overdue >= OVERDUE_CHECKS
+    }
+  }
+
+  private current(name: string, phases: readonly TrialPhase[] = ['trial']): Trial {
+    interfaceOf(this.reader.interfaces(), name)
+    this.agent.require('name')
+    const trial = this.trials.get(name)
+    if (!trial) throw new Conflict('No change of this interface is on trial', name)
+    if (!phases.includes(trial.phase)) throw new Conflict('The change of this interface is under way: ask again', trial.phase)
+    return trial
+  }
+
+  private step(trial: Trial, event: TrialEvent): void {
+    const next = nextPhase(trial.phase, event)
+    if (next === null) throw new Error(`network trial: ${event} cannot follow ${trial.phase}`)
+    if (next !== 'over') trial.phase = next
+    else {
+      clearTimeout(trial.timer)
+      if (this.trials.get(trial.interface) === trial) this.trials.delete(trial.interface)
+    }
+  }
+
+  private tell(trial: Trial, type: string, data: Record<string, unknown>): void {
+    this.log.info({ interface: trial.interface, ...data }, type)
+    this.bus.publish('config', type, { interface: trial.interface, ...data })
+  }
+}
+
+export function interfaceOf(all: readonly NetworkInterface[], name: string): NetworkInterface {
+  const found = all.find((one) => one.name === name)
+  if (!found) throw new NotFound(`interface ${name}`)
+  return found
+}
+
+function described(plan: Plan): Record<string, unknown> {
+  if (plan.method === 'dhcp') return { method: 'dhcp' }
+  const { method, address, prefix, gateway, dns } = plan
+  return { method, ip_address: address, prefix, gateway, dns_servers: dns }
+}
+
+function parseTrial(line: string): [string, number] {
+  const { interface: name, expires } = JSON.parse(line) as { interface?: unknown; expires?: unknown }
+  const ends = Date.parse(String(expires))
+  if (typeof name !== 'string' || Number.isNaN(ends)) throw new Error(`no trial: ${line.slice(0, 80)}`)
+  // The clock may be put right by the very network that has come up: no trial takes longer than that.
+  return [name, Math.min(Math.max(0, ends - Date.now()), CONFIRM_WITHIN_SECONDS * 1000)]
+}
+
+function publicError(error: unknown): unknown {
+  return error instanceof AgentFailure ? new ApiError('CONFLICT', error.message, error.code) : error
+}
