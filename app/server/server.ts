@@ -16,14 +16,17 @@ import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.
 import { Jobs } from './jobs/index.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
+import { NetworkSelfTest, NetworkTrials } from './network/index.ts'
 import {
   answers,
   Clock,
   lockDataFolder,
+  NetworkReader,
   Notify,
   outlive,
   prepareFolder,
   recordProcess,
+  SystemAgent,
   SystemReader,
   soundOf,
 } from './platform/index.ts'
@@ -233,6 +236,11 @@ export class CameraServer {
       new CategoryTransfer(categories),
     ]
     const backups = await this.begin(new Backups(data('backups'), configuration, settings, bus, childLogger(log, 'backup')))
+    const agent = new SystemAgent(options.systemSocket)
+    const network = new NetworkReader()
+    const networkPorts = () => ({ ...portsOf(http), rtsp: [media.rtspPorts.plain], rtsps: [media.rtspPorts.tls] })
+    const ports = () => Object.values(portsOf(http)).flat()
+    const networkTrials = await this.begin(new NetworkTrials(agent, network, bus, childLogger(log, 'network'), { ports }))
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const routes = apiRoutes({
@@ -257,10 +265,14 @@ export class CameraServer {
       tags,
       files,
       care,
+      network,
+      networkTrials,
+      networkTest: new NetworkSelfTest(network),
+      networkPorts,
     })
     const tls = certificates.files
     const listener = { address: options.bind }
-    const http = new HttpServer({
+    const http: HttpServer = new HttpServer({
       listeners: [
         { name: 'http', port: options.httpPort, ...listener },
         { name: 'https', port: options.httpsPort, tls, ...listener },
@@ -313,4 +325,8 @@ export class CameraServer {
       throw new StartupError(`--admin-password-file: ${errorText(error)}`)
     }
   }
+}
+
+function portsOf(http: HttpServer) {
+  return { http: http.ports('http'), https: http.ports('https'), dashboard: http.ports('dashboard') }
 }

@@ -26,6 +26,7 @@ import { certificateRoutes } from './certificate.ts'
 import { configRoutes } from './config.ts'
 import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
+import { type NetworkParts, networkRoutes } from './network.ts'
 import { recordingRoutes } from './recording.ts'
 import { recordingMediaRoutes } from './recording-media.ts'
 import { recordingPlansRoutes } from './recording-plans.ts'
@@ -39,7 +40,7 @@ import { tagCategoryRoutes } from './tag-categories.ts'
 import { tagRoutes } from './tags.ts'
 import { userRoutes } from './users.ts'
 
-export interface ApiParts extends SystemParts {
+export interface ApiParts extends SystemParts, NetworkParts {
   readonly auth: Auth
   readonly snapshots: Snapshots
   readonly certificates: Certificates
@@ -68,6 +69,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...auditRoutes(parts.audit, parts.jobs),
     ...jobRoutes(parts.jobs),
     ...certificateRoutes(parts.certificates),
+    ...networkRoutes(parts),
     ...configRoutes(parts.configuration),
     ...settingsRoutes(parts.state),
     ...backupRoutes(parts.backups, cameras),

@@ -78,7 +78,8 @@ function checkedGateway(text: string, net: Subnet): string | null {
   const gateway = toNumber(text)
   const field = 'body.gateway'
   if (gateway === null) throw new InvalidRequest(field, 'Expected an IPv4 address such as 192.168.1.1')
-  if (!contains(net, gateway)) throw new InvalidRequest(field, `The gateway is not in the subnet ${toText(net.first)}/${net.prefix}`)
+  if (!contains(net, gateway))
+    throw new InvalidRequest(field, `The gateway is not in the subnet ${toText(net.first)}/${net.prefix}`)
   if (!isHost(net, gateway)) throw new InvalidRequest(field, 'This is the network or broadcast address of the subnet')
   if (gateway === net.address) throw new InvalidRequest(field, 'The gateway has the address of the camera itself')
   return toText(gateway)
@@ -91,7 +92,8 @@ function checkedServers(servers: readonly string[]): string[] {
     if (!valid) throw new InvalidRequest(field, 'Expected an IPv4 or IPv6 address')
     const address = ipaddr.process(text)
     const ipv4 = toNumber(address.toString())
-    if (ipv4 === null ? UNUSABLE_IPV6.has(address.range()) : !isUnicast(ipv4)) throw new InvalidRequest(field, 'No name server can have this address')
+    if (ipv4 === null ? UNUSABLE_IPV6.has(address.range()) : !isUnicast(ipv4))
+      throw new InvalidRequest(field, 'No name server can have this address')
     return address.toString()
   })
   return [...new Set(checked)]

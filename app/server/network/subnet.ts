@@ -34,6 +34,10 @@ export function maskOf(prefix: number): number {
   return prefix === 0 ? 0 : (0xffffffff << (32 - prefix)) >>> 0
 }
 
+export function netmaskText(prefix: number): string {
+  return toText(maskOf(prefix))
+}
+
 export function subnet(address: number, prefix: number): Subnet {
   const mask = maskOf(prefix)
   return { address, prefix, first: (address & mask) >>> 0, last: (address | ~mask) >>> 0 }

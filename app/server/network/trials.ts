@@ -77,7 +77,8 @@ export class NetworkTrials implements Component {
     const target = interfaceOf(all, name)
     const plan = planFor(target, request, all)
     this.agent.require('name')
-    if (this.trials.has(name)) throw new Conflict('A change of this interface is on trial: confirm it or take it back first', name)
+    if (this.trials.has(name))
+      throw new Conflict('A change of this interface is on trial: confirm it or take it back first', name)
     if (this.action) throw new Conflict('The network is about to be reset or restarted')
     const { network } = this.reader.link(name)
     const lost = plan.method === 'dhcp' ? network.addresses.map((entry) => entry.split('/')[0] ?? '') : []
@@ -270,7 +271,7 @@ export class NetworkTrials implements Component {
   }
 }
 
-export function interfaceOf(all: readonly NetworkInterface[], name: string): NetworkInterface {
+function interfaceOf(all: readonly NetworkInterface[], name: string): NetworkInterface {
   const found = all.find((one) => one.name === name)
   if (!found) throw new NotFound(`interface ${name}`)
   return found

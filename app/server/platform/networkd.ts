@@ -2,7 +2,7 @@
  * What systemd-networkd tells of the links that it manages: its state files, its DHCP leases, and the configuration files that it goes by.
  * Elsewhere there is none of it, and every answer is empty.
  */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface ConfiguredNetwork {
@@ -66,9 +66,21 @@ export function parseNetworkFile(text: string): ConfiguredNetwork {
 
 /** Names of time servers in the configuration of systemd-timesyncd, the chosen ones before those to fall back on. */
 export function timeServers(root: string): string[] {
-  const text = read(root, 'etc/systemd/timesyncd.conf')
-  const of = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]?.split(/\s+/).filter(Boolean) ?? []
+  const folders = ['usr/lib/systemd/timesyncd.conf.d', 'etc/systemd/timesyncd.conf.d']
+  const files = ['etc/systemd/timesyncd.conf', ...folders.flatMap((folder) => inFolder(root, folder))]
+  const texts = files.map((file) => read(root, file))
+  const of = (key: string) =>
+    texts.flatMap((text) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]?.split(/\s+/).filter(Boolean) ?? [])
   return [...of('NTP'), ...of('FallbackNTP')]
+}
+
+function inFolder(root: string, folder: string): string[] {
+  try {
+    const names = readdirSync(join(root, folder)).filter((name) => name.endsWith('.conf'))
+    return names.sort().map((name) => join(folder, name))
+  } catch {
+    return []
+  }
 }
 
 /** Lines of `KEY=value value`, values perhaps in quotes. */

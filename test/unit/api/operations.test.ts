@@ -76,6 +76,14 @@ POST /api/settings
 GET /api/settings/{name}
 POST /api/settings/{name}
 GET /api/settings/schema
+GET /api/network/interfaces
+PUT /api/network/interfaces/{name}
+POST /api/network/interfaces/{name}/confirm
+DELETE /api/network/interfaces/{name}/trial
+GET /api/network/test
+GET /api/network/config
+POST /api/network/reset
+POST /api/network/restart
 POST /api/system/backup/config
 POST /api/system/restore/config
 `
@@ -83,7 +91,14 @@ POST /api/system/restore/config
   .split('\n')
 
 /** For admins, reading included. */
-const ADMINISTRATION = ['/api/system/backup', '/api/system/restore', '/api/system/certificate', '/api/users', '/api/audit']
+const ADMINISTRATION = [
+  '/api/system/backup',
+  '/api/system/restore',
+  '/api/system/certificate',
+  '/api/users',
+  '/api/audit',
+  '/api/network',
+]
 
 // The table is data: making it touches none of the parts that the handlers use.
 const routes = apiRoutes({} as never)
