@@ -134,7 +134,7 @@ export class NetworkReader {
         .map(({ address, cidr }) => ({
           address,
           prefix: Number(cidr?.split('/')[1]),
-          origin: originOf(address, link.leased, fixed, advertised),
+          origin: originOf(address, cidr, link.leased, fixed, advertised),
         }))
     return {
       name,
@@ -189,6 +189,7 @@ export class NetworkReader {
 
 function originOf(
   address: string,
+  cidr: string | null,
   leased: string | null,
   fixed: ReadonlySet<string>,
   advertised: ReadonlySet<string>,
@@ -196,7 +197,9 @@ function originOf(
   if (address === leased) return 'dhcp'
   if (fixed.has(address)) return 'static'
   if (ipaddr.parse(address).range() === 'linkLocal') return 'link-local'
-  return advertised.has(address) ? 'router' : null
+  if (!advertised.has(address)) return null
+  // A DHCP server gives single IPv6 addresses, routers advertise prefixes.
+  return cidr?.endsWith('/128') ? 'dhcp' : 'router'
 }
 
 function numberOrNull(text: string | null): number | null {

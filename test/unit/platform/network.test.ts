@@ -7,7 +7,7 @@ import { FakeNetwork } from '../../support/fake-network.ts'
 t.test('an interface that systemd-networkd has configured by DHCP', async (t) => {
   const net = new FakeNetwork(t)
   net.link('eth0', 2, { 'statistics/rx_bytes': '1000', 'statistics/tx_errors': '3' })
-  net.hold('eth0', '192.168.1.7/24', '169.254.3.4/16', 'fe80::1/64', '2001:db8::7/64')
+  net.hold('eth0', '192.168.1.7/24', '169.254.3.4/16', 'fe80::1/64', '2001:db8::7/64', '2001:db8::8/128')
   net.networkd(
     2,
     '[Match]\nName=eth0\n[Network]\nDHCP=yes\n',
@@ -15,7 +15,10 @@ t.test('an interface that systemd-networkd has configured by DHCP', async (t) =>
     'ADDRESS=192.168.1.7\nROUTER=192.168.1.1\n',
   )
   net.defaultRoute('eth0', '192.168.1.1', 100)
-  net.write('proc/net/if_inet6', '20010db8000000000000000000000007 02 40 00 00     eth0\n')
+  net.write(
+    'proc/net/if_inet6',
+    '20010db8000000000000000000000007 02 40 00 00 eth0\n20010db8000000000000000000000008 02 80 00 00 eth0\n',
+  )
   net.write(
     'proc/net/ipv6_route',
     `${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 fe8000000000000000000000000000ff 00000400 00000003 00000000 00000003     eth0\n` +
@@ -42,6 +45,7 @@ t.test('an interface that systemd-networkd has configured by DHCP', async (t) =>
   t.same(net.reader.interface('eth0')?.ipv6, [
     { address: 'fe80::1', prefix: 64, origin: 'link-local' },
     { address: '2001:db8::7', prefix: 64, origin: 'router' },
+    { address: '2001:db8::8', prefix: 128, origin: 'dhcp' },
   ])
   t.match(net.reader.defaultRoute(), { interface: 'eth0', gateway: '192.168.1.1', metric: 100 })
   t.match(net.reader.ipv6DefaultRoute(), { interface: 'eth0', gateway: 'fe80::ff', metric: 1024 })
