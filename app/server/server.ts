@@ -30,6 +30,7 @@ import {
   SystemReader,
   soundOf,
 } from './platform/index.ts'
+import { settlePutBack } from './put-back.ts'
 import {
   backgroundRate,
   Catalogue,
@@ -62,7 +63,7 @@ import {
   State,
   StateSocket,
 } from './state/index.ts'
-import { Store } from './store/index.ts'
+import { MIGRATIONS, Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
@@ -125,7 +126,7 @@ export class CameraServer {
 
     const bus = new Bus()
     const clock = await this.begin(new Clock(bus, childLogger(log, 'clock'), { builtAt: Date.parse(BUILD) }))
-    const store = await this.begin(new Store(data('db'), childLogger(log, 'store')))
+    const store = await this.begin(new Store(data('db'), childLogger(log, 'store'), MIGRATIONS, data('db-backups')))
     const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
     const configuration = await this.begin(new Configuration(store, bus, childLogger(log, 'config'), givenSections(options)))
     const jobs = await this.begin(new Jobs(store, bus, childLogger(log, 'jobs')))
@@ -295,6 +296,7 @@ export class CameraServer {
     rtsp.wire(media)
     wireConfiguration({ configuration, log, media, cameras, recorder, http })
     certificates.use((files) => http.replaceCertificate(files))
+    settlePutBack({ store, bus, jobs, storage, care })
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
     const [, ...extraHttp] = http.ports('http')

@@ -48,8 +48,8 @@ const OFF: Static<typeof Rule> = {
   max_seconds: 300,
 }
 const KEY = 'recordingTriggers'
-/** Of the storage, raised by recordings themselves: another recording would make it worse. */
-const OUR_ALERTS = /^(storage|retention|replication)_/
+/** Of the storage: another recording would make it worse. */
+const OUR_ALERTS = /^(storage|retention|replication|database)_/
 
 interface Watch {
   state: TriggerState

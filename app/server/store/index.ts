@@ -1,3 +1,3 @@
 export { MIGRATIONS, type Migration } from './migrations.ts'
-export { Store } from './store.ts'
+export { type PutBack, Store } from './store.ts'
 export { Table } from './table.ts'

@@ -1,16 +1,23 @@
 /** The metadata database: one LMDB environment on the data partition, opened once, its tables typed by their owners. */
-import { chmodSync, mkdirSync } from 'node:fs'
-import { chmod, rename, rm } from 'node:fs/promises'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Key, open, type RootDatabase } from 'lmdb'
 import type { Component } from '../component.ts'
-import { StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
+import { SchemaBackups } from './schema-backups.ts'
 import { Table } from './table.ts'
 
 const MAP_SIZE = 4 * 1024 ** 3
 const MAX_TABLES = 64
+const PUT_BACK = 'put_back'
+
+/** The database is the copy that was made before an update, which has been taken back. */
+export interface PutBack {
+  readonly schema: number
+  /** When the copy was made, in ISO 8601. */
+  readonly copied: string
+}
 
 /** The transaction that is open; `failure` is what a part of it threw. */
 interface Writing {
@@ -21,26 +28,28 @@ export class Store implements Component {
   private root: RootDatabase | undefined
   private writing: Writing | undefined
   private readonly tables = new Map<string, Table<never, never>>()
+  private readonly file: string
+  private readonly backups: SchemaBackups
 
   constructor(
     /** Folder of the environment; made when missing. */
     private readonly path: string,
     private readonly log: Logger,
     private readonly migrations: readonly Migration[] = MIGRATIONS,
-  ) {}
+    /** Folder of the copies from before changes of the schema, on the same file system. */
+    backups: string = join(path, 'backups'),
+  ) {
+    this.file = join(path, 'camera.mdb')
+    this.backups = new SchemaBackups(backups)
+  }
 
   async start(): Promise<void> {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
-    this.root = open({
-      path: join(this.path, 'camera.mdb'),
-      mapSize: MAP_SIZE,
-      maxDbs: MAX_TABLES,
-      encoding: 'json',
-      // A commit that has returned must survive a power cut.
-      overlappingSync: false,
-    })
-    chmodSync(join(this.path, 'camera.mdb'), 0o600)
-    await this.migrate()
+    const known = this.migrations.at(-1)?.version ?? 0
+    this.root = openEnvironment(this.file)
+    chmodSync(this.file, 0o600)
+    if (this.schemaVersion > known) await this.goBack(known)
+    await this.migrate(known)
   }
 
   async stop(): Promise<void> {
@@ -98,33 +107,63 @@ export class Store implements Component {
     return this.table<string, number>('meta').get('schema_version') ?? 0
   }
 
-  /** A consistent copy of the whole environment as one file, taken while others read and write. Replaces `file` when it is complete. */
-  async backup(file: string): Promise<void> {
-    const scratch = `${file}.tmp`
-    await rm(scratch, { force: true })
-    await this.database().backup(scratch, true)
-    await chmod(scratch, 0o600)
-    await rename(scratch, file)
+  /** Told until somebody has seen to what that means for the rest of the device. */
+  get putBack(): PutBack | undefined {
+    return this.table<string, PutBack>('meta').get(PUT_BACK)
   }
 
-  private async migrate(): Promise<void> {
-    const target = this.migrations.at(-1)?.version ?? 0
+  putBackSettled(): void {
+    this.table('meta').remove(PUT_BACK)
+  }
+
+  /** All that is missing to the schema `known`, or nothing. */
+  private async migrate(known: number): Promise<void> {
     const found = this.schemaVersion
-    if (found > target) {
-      throw new StartupError(`the database has schema version ${found}; this release knows ${target} at most`)
-    }
-    if (found > 0 && found < target) await this.backup(`${this.path}/before-schema-${target}.mdb`)
-    for (const migration of this.migrations.filter((m) => m.version > found)) {
-      this.transaction(() => {
-        migration.run(this)
-        this.table<string, number>('meta').put('schema_version', migration.version)
-      })
-      this.log.info({ version: migration.version, summary: migration.summary }, 'schema migrated')
-    }
+    const missing = this.migrations.filter(({ version }) => version > found)
+    if (missing.length === 0) return
+    // A copy is compacted: it never gets larger than the file.
+    if (found > 0) await this.backups.keep(found, statSync(this.file).size, (file) => this.copy(file))
+    this.transaction(() => {
+      for (const migration of missing) migration.run(this)
+      this.table<string, number>('meta').put('schema_version', known)
+    })
+    for (const { version, summary } of missing) this.log.info({ version, summary }, 'schema migrated')
+  }
+
+  /** What says later on that the copy has become the database is in it from the beginning: it comes into force together with it. */
+  private async copy(file: string): Promise<void> {
+    const putBack: PutBack = { schema: this.schemaVersion, copied: new Date().toISOString() }
+    await this.database().backup(file, true)
+    const copy = openEnvironment(file)
+    copy.openDB<PutBack, string>({ name: 'meta', encoding: 'json' }).putSync(PUT_BACK, putBack)
+    await copy.close()
+  }
+
+  /** An update was taken back: this release cannot read what the newer one has made of the database, but its own is there as it was left. */
+  private async goBack(known: number): Promise<void> {
+    const found = this.schemaVersion
+    await this.stop()
+    await this.backups.putBack(known, found, this.file)
+    this.root = openEnvironment(this.file)
+    this.log.error(
+      { ...this.putBack, instead_of: found },
+      'an update was taken back: the database is the copy from before it, later changes of settings are lost',
+    )
   }
 
   private database(): RootDatabase {
     if (!this.root) throw new Error('the store is not open')
     return this.root
   }
+}
+
+function openEnvironment(file: string): RootDatabase {
+  return open({
+    path: file,
+    mapSize: MAP_SIZE,
+    maxDbs: MAX_TABLES,
+    encoding: 'json',
+    // A commit that has returned must survive a power cut.
+    overlappingSync: false,
+  })
 }

@@ -1,10 +1,9 @@
 import { mkdtempSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { open } from 'lmdb'
 import pino from 'pino'
 import t from 'tap'
-import { type Migration, Store } from '../../../app/server/store/index.ts'
+import { Store } from '../../../app/server/store/index.ts'
 
 const log = pino({ level: 'silent' })
 
@@ -72,24 +71,4 @@ t.test('a transaction inside another is a part of it, also when somebody catches
   t.same([table.get('outer'), table.get('inner')], [undefined, undefined])
   both(() => table.put('inner', 2))()
   t.same([table.get('outer'), table.get('inner')], [1, 2])
-})
-
-t.test('migrations run once, in order, after a backup; an unknown schema is refused', async (t) => {
-  const path = scratch()
-  const ran: number[] = []
-  const migration = (version: number): Migration => ({ version, summary: `v${version}`, run: () => void ran.push(version) })
-  const old = new Store(path, log, [migration(1)])
-  await old.start()
-  old.table<string, string>('things').put('kept', 'yes')
-  await old.stop()
-  const current = new Store(path, log, [migration(1), migration(2), migration(3)])
-  await current.start()
-  t.same(ran, [1, 2, 3])
-  t.equal(current.schemaVersion, 3)
-  await current.stop()
-  const backup = open({ path: join(path, 'before-schema-3.mdb'), readOnly: true, encoding: 'json' })
-  t.equal(backup.openDB({ name: 'meta', encoding: 'json' }).get('schema_version'), 1)
-  t.equal(backup.openDB({ name: 'things', encoding: 'json' }).get('kept'), 'yes')
-  await backup.close()
-  await t.rejects(new Store(path, log, [migration(1)]).start(), { message: /schema version 3/ })
 })
