@@ -229,7 +229,7 @@ function changing(parts: NetworkParts): Route[] {
       body: Type.Object({ confirm: Type.Optional(Type.Boolean({ default: true })) }, closed),
       bodyOptional: true,
       response: Success,
-      errors: ['NOT_FOUND', 'CONFLICT', 'UNSUPPORTED_SETTING'],
+      errors: ['NOT_FOUND', 'CONFLICT', 'UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: async ({ params, body, peer }) => {
         if (body.confirm === false) await trials.revert(params.name)
         else await trials.confirm(params.name, peer)
@@ -243,7 +243,7 @@ function changing(parts: NetworkParts): Route[] {
       summary: 'Take the change that is on trial back now, over whatever address',
       params: Name,
       response: Success,
-      errors: ['NOT_FOUND', 'CONFLICT', 'UNSUPPORTED_SETTING'],
+      errors: ['NOT_FOUND', 'CONFLICT', 'UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: async ({ params }) => {
         await trials.revert(params.name)
         return { success: true }

@@ -167,6 +167,8 @@ export class NetworkTrials implements Component {
       await this.agent.ask(['network-set', ...requestWords(trial.interface, trial.plan)])
     } catch (error) {
       this.log.error({ interface: trial.interface, error: errorText(error) }, 'the network was not changed')
+      await this.undo(trial.interface)
+      if (this.stopped) return
       this.step(trial, 'failed')
       this.tell(trial, 'network-reverted', { reason: 'failed', error: errorText(error) })
       return
@@ -175,6 +177,15 @@ export class NetworkTrials implements Component {
     if (this.stopped) return
     this.step(trial, 'done')
     this.lookAfter(trial, ends ?? CONFIRM_WITHIN_SECONDS * 1000)
+  }
+
+  /** What was done half is taken back now rather than in a minute. */
+  private async undo(name: string): Promise<void> {
+    try {
+      await this.agent.ask(['network-revert', name])
+    } catch (error) {
+      this.log.info({ interface: name, error: errorText(error) }, 'nothing was taken back')
+    }
   }
 
   /** Milliseconds until the trial of an interface ends, as the system service says; null where it does not say. */
@@ -292,5 +303,6 @@ function parseTrial(line: string): [string, number] {
 }
 
 function publicError(error: unknown): unknown {
-  return error instanceof AgentFailure ? new ApiError('CONFLICT', error.message, error.code) : error
+  if (!(error instanceof AgentFailure)) return error
+  return new ApiError(error.code === 'NO_TRIAL' ? 'CONFLICT' : 'SERVICE_UNAVAILABLE', error.message, error.code)
 }

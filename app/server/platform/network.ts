@@ -50,6 +50,14 @@ export interface NetworkInterface {
 const ETHERNET = '1'
 const LOOPBACK = '772'
 
+/** What is read once for all interfaces. */
+interface Tables {
+  readonly addresses: NodeJS.Dict<NetworkInterfaceInfo[]>
+  readonly advertised: ReadonlySet<string>
+  readonly routes: readonly DefaultRoute[]
+  readonly ipv6Routes: readonly DefaultRoute[]
+}
+
 type Addresses = () => NodeJS.Dict<NetworkInterfaceInfo[]>
 
 export class NetworkReader {
@@ -64,9 +72,13 @@ export class NetworkReader {
 
   /** By name. */
   interfaces(): NetworkInterface[] {
-    const addresses = this.addresses()
-    const advertised = this.tables.advertisedAddresses()
-    return this.names().map((name) => this.read(name, addresses[name] ?? [], advertised))
+    const tables = {
+      addresses: this.addresses(),
+      advertised: this.tables.advertisedAddresses(),
+      routes: this.tables.ipv4DefaultRoutes(),
+      ipv6Routes: this.tables.ipv6DefaultRoutes(),
+    }
+    return this.names().map((name) => this.read(name, tables))
   }
 
   interface(name: string): NetworkInterface | null {
@@ -118,23 +130,23 @@ export class NetworkReader {
     }
   }
 
-  private read(name: string, own: readonly NetworkInterfaceInfo[], advertised: ReadonlySet<string>): NetworkInterface {
+  private read(name: string, tables: Tables): NetworkInterface {
     const number = (attribute: string) => numberOrNull(this.attribute(name, attribute))
     const count = (counter: string) => number(`statistics/${counter}`)
     const link = this.link(name)
     const mac = this.attribute(name, 'address')
     const carrier = number('carrier')
     const speed = number('speed')
-    const routes = this.tables.ipv4DefaultRoutes().filter((route) => route.interface === name)
-    const ipv6Routes = this.tables.ipv6DefaultRoutes().filter((route) => route.interface === name)
+    const through = (routes: readonly DefaultRoute[]) => routes.find((route) => route.interface === name)?.gateway ?? null
+    const gateway = through(tables.routes)
     const fixed = new Set(link.network.addresses.map((entry) => entry.split('/')[0] ?? ''))
     const addresses = (family: 'IPv4' | 'IPv6') =>
-      own
+      (tables.addresses[name] ?? [])
         .filter((entry) => entry.family === family)
         .map(({ address, cidr }) => ({
           address,
           prefix: Number(cidr?.split('/')[1]),
-          origin: originOf(address, cidr, link.leased, fixed, advertised),
+          origin: originOf(address, cidr, link.leased, fixed, tables.advertised),
         }))
     return {
       name,
@@ -147,9 +159,9 @@ export class NetworkReader {
       mtu: number('mtu'),
       ipv4: addresses('IPv4'),
       ipv6: addresses('IPv6'),
-      gateway: routes[0]?.gateway ?? null,
-      ipv6_gateway: ipv6Routes[0]?.gateway ?? null,
-      dns: link.dns.length > 0 || routes.length === 0 ? link.dns : this.dnsServers(),
+      gateway,
+      ipv6_gateway: through(tables.ipv6Routes),
+      dns: link.dns.length > 0 || gateway === null ? link.dns : this.dnsServers(),
       method: link.network.method ?? (link.leased === null ? null : 'dhcp'),
       statistics: {
         rx_bytes: count('rx_bytes'),

@@ -212,6 +212,21 @@ t.test('taken back by the client: after it acts, and before', async (t) => {
   t.same(here.system.asked('network-revert'), ['network-revert eth0', 'network-revert eth0'])
 })
 
+t.test('a system service that cannot keep it: still on trial', async (t) => {
+  const here = await rig(t)
+  const { call, net, system, port } = here
+  await call('PUT', ETH0, STATIC)
+  await onTrial(here)
+  net.hold('eth0', '192.168.1.20/24')
+  net.connections(['192.168.1.20', port, '127.0.0.1'])
+  const keeps = 'network-keep'
+  system.answer(keeps, ['failed IO the disc is full'])
+  t.match(await call('POST', `${ETH0}/confirm`), { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', details: 'IO' } } })
+  system.answer(keeps, ['done'])
+  t.match(await call('POST', `${ETH0}/confirm`), { status: 200 })
+  t.match(here.events.at(-1), { type: 'network-confirmed' })
+})
+
 t.test('a confirmation that comes too late is refused, and the end is told', async (t) => {
   const here = await rig(t)
   const { call, net, system, port } = here
@@ -230,6 +245,7 @@ t.test('a change that the system service refuses is told as taken back', async (
   here.system.answer('network-set', ['failed INVALID no such thing'])
   t.match(await here.call('PUT', ETH0, STATIC), { status: 200 })
   t.match(await here.told('network-reverted'), { data: { reason: 'failed', error: 'no such thing' } })
+  t.same(here.system.asked('network-revert'), ['network-revert eth0'], 'what was done half, if anything')
   t.equal(trialIn((await here.call('GET', '/api/network/config')).body), null)
 })
 
