@@ -89,7 +89,7 @@ export function probeAccel(kernel: string = join(IMAGE_DIR, 'rootfs', 'boot', 'v
 }
 
 async function probe(kernel: string): Promise<boolean> {
-  const forced = process.env['CAMERA_QEMU_ACCEL']
+  const forced = process.env.CAMERA_QEMU_ACCEL
   if (forced) return forced === 'kvm'
   if (!existsSync(kernel) || !mayUse('/dev/kvm')) return false
   // Without a root file system the kernel panics at once and, told so, resets, which ends QEMU.
