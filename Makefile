@@ -12,7 +12,7 @@ TARGET_SCRIPTS := $(shell find overlay -path '*/usr/lib/camera/*' -type f)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build sea test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea
+.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -40,6 +40,19 @@ sea: $(SEA) ## build dist/camera-server-ARCH, the server as one executable (ARCH
 $(SEA): $(TS_SOURCES) LICENSE package-lock.json
 	@scripts/install.sh image
 	@npx tsx scripts/sea.ts $(ARCH) $(NODE)
+
+image-reference: sea dist/camera-media ## the firmware for x86-64 out of Debian packages: disk, update bundle (VERSION, CHANNEL, KEYS)
+	@scripts/install.sh image
+	@scripts/image/reference.sh
+
+run-image: ## boot the reference image in QEMU, its ports on loopback (ARGS="--fresh --size 8G")
+	@npx tsx scripts/image/run.ts $(ARGS)
+
+keys: ## development keys for update bundles in build/keys
+	@scripts/image/keys.sh build/keys
+
+bundle: ## a signed update bundle of a root file system (ARGS="--root TREE --version V --out FILE")
+	@scripts/image/bundle.sh $(ARGS)
 
 test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak ## everything that must hold
 

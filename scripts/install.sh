@@ -11,7 +11,11 @@ build_packages=(
 )
 test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2)
 bench_packages=(nginx-light)
-image_packages=(binutils-x86-64-linux-gnu binutils-aarch64-linux-gnu qemu-user-static)
+image_packages=(
+  binutils-x86-64-linux-gnu binutils-aarch64-linux-gnu qemu-user-static
+  mmdebstrap debian-archive-keyring squashfs-tools genimage dosfstools mtools e2fsprogs cpio xz-utils grub-common grub-efi-amd64-bin rauc openssl
+  qemu-system-x86 ovmf
+)
 
 packages=("${build_packages[@]}")
 case "${1:-build}" in

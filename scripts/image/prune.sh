@@ -61,8 +61,8 @@ while read -r pattern; do
 done < <(list "$BOARD_DIR/remove.txt")
 mv "$new/kernel.kept" "$new/boot/vmlinuz"
 
-npx tsx scripts/image/libraries.ts prune "$new" "$BOARD_DIR/keep-libraries.txt" "$@" >&2
-npx tsx scripts/image/libraries.ts check "$new" >&2
+node --import tsx scripts/image/libraries.ts prune "$new" "$BOARD_DIR/keep-libraries.txt" "$@" >&2
+node --import tsx scripts/image/libraries.ts check "$new" >&2
 mv "$new" "$tree"
 forget_others "$CACHE/pruned-" "$tree"
 echo "$tree"

@@ -62,7 +62,7 @@ chmod 1777 "$tree/tmp"
 chmod 700 "$tree/root"
 : >"$tree/etc/machine-id"
 ln -sfn ../run/systemd/resolve/stub-resolv.conf "$tree/etc/resolv.conf"
-npx tsx scripts/image/libraries.ts check "$tree"
+node --import tsx scripts/image/libraries.ts check "$tree"
 
 scripts/image/initrd.sh "$tree" "$tree/boot/initrd.img"
 step "root file system: $(du -sm "$tree" | cut -f 1) MB in files"
