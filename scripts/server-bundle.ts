@@ -34,6 +34,9 @@ function nativeAddons(place: AddonPlace): Plugin {
         const load = LOAD[place](found.addon)
         return { contents: `module.exports = ${found.throughLoader ? `() => ${load}` : load}`, loader: 'js', resolveDir: ROOT }
       })
+      // An optional speed-up of msgpackr that we do not use; it takes the absence well.
+      bundler.onResolve({ filter: /^msgpackr-extract$/ }, ({ path }) => ({ path, namespace: 'absent' }))
+      bundler.onLoad({ filter: /.*/, namespace: 'absent' }, () => ({ contents: 'module.exports = undefined', loader: 'js' }))
       // Their CommonJS builds: the other ones ask for `import.meta`.
       bundler.onResolve({ filter: /^(lmdb|node-cron)$/ }, ({ path }) => ({ path: require.resolve(path) }))
     },
@@ -90,8 +93,6 @@ export async function bundleServer(outfile: string, place: AddonPlace): Promise<
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    // Optional speed-ups of msgpackr and of bun's loader, which we do not use.
-    external: ['msgpackr-extract', 'bun:ffi'],
     define: { CAMERA_VERSION: JSON.stringify(version), CAMERA_BUILD: JSON.stringify(buildTime()) },
     plugins: [nativeAddons(place), webAssets],
     metafile: true,
