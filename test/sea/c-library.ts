@@ -22,7 +22,8 @@ export function cLibrary(arch: DebianArch): string {
   const scratch = mkdtempSync(join(ROOT, 'build', 'sea', '.c-library-'))
   try {
     const options = privateApt(join(scratch, 'apt'), arch)
-    const apt = (...args: string[]) => execFileSync('apt-get', [...options, ...args], { cwd: scratch, stdio: 'pipe', timeout: TIMEOUT_MS })
+    const apt = (...args: string[]) =>
+      execFileSync('apt-get', [...options, ...args], { cwd: scratch, stdio: 'pipe', timeout: TIMEOUT_MS })
     apt('update')
     apt('download', ...PACKAGES)
     for (const file of readdirSync(scratch).filter((name) => name.endsWith('.deb'))) {
@@ -39,7 +40,8 @@ export function cLibrary(arch: DebianArch): string {
 
 /** Options that let apt know nothing but the one suite, and leave the machine's own state alone. */
 function privateApt(folder: string, arch: DebianArch): string[] {
-  for (const part of ['state/lists/partial', 'cache/archives/partial', 'parts']) mkdirSync(join(folder, part), { recursive: true })
+  for (const part of ['state/lists/partial', 'cache/archives/partial', 'parts'])
+    mkdirSync(join(folder, part), { recursive: true })
   const sources = join(folder, 'sources.list')
   const status = join(folder, 'status')
   writeFileSync(sources, `deb [signed-by=${KEYRING}] ${mirror()} ${SUITE} main\n`)
