@@ -54,7 +54,7 @@ keys: ## development keys for update bundles in build/keys
 bundle: ## a signed update bundle of a root file system (ARGS="--root TREE --version V --out FILE")
 	@scripts/image/bundle.sh $(ARGS)
 
-test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak ## everything that must hold
+test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak test-sea ## everything that must hold
 
 test-install:
 	@scripts/install.sh test
@@ -87,6 +87,12 @@ test-web: build ## the console in Chromium
 
 test-leak: build ## descriptors, threads and memory after many sessions
 	$(TAP) --jobs=1 $(call tests,leak)
+
+test-sea: build ## the single executables: x64, and arm64 under emulation
+	@$(MAKE) --no-print-directory sea ARCH=x64 NODE=20.20.2
+	@$(MAKE) --no-print-directory sea ARCH=x64
+	@$(MAKE) --no-print-directory sea ARCH=arm64
+	$(TAP) --jobs=1 --timeout=600 $(call tests,sea)
 
 bench: build ## CPU time per unit, compared within the run
 	npx tsx test/bench/run.ts

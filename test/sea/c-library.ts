@@ -30,7 +30,9 @@ export function cLibrary(arch: DebianArch): string {
       execFileSync('dpkg-deb', ['--extract', join(scratch, file), join(scratch, 'root')], { timeout: TIMEOUT_MS })
     }
     // As on an installed system; the programs ask for their loader by these names.
-    for (const name of ['lib', 'lib64']) symlinkSync(join('usr', name), join(scratch, 'root', name))
+    for (const name of readdirSync(join(scratch, 'root', 'usr')).filter((entry) => entry.startsWith('lib'))) {
+      symlinkSync(join('usr', name), join(scratch, 'root', name))
+    }
     renameSync(join(scratch, 'root'), folder)
   } finally {
     rmSync(scratch, { recursive: true, force: true })

@@ -17,6 +17,11 @@ export interface ServerOptions {
   readonly env?: NodeJS.ProcessEnv
   /** True: the factory password stays in force. */
   readonly factory?: boolean
+  /** What to start instead of the built server: a program and its leading words; `cwd` is where. */
+  readonly command?: readonly [string, ...string[]]
+  readonly cwd?: string
+  /** For a program under emulation. */
+  readonly startTimeoutMs?: number
   /** An existing data folder, for restarts; it is then not removed at the end. */
   readonly dataDir?: string
 }
@@ -51,9 +56,11 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
   const login = options.factory ? [] : ['--admin-password-file', password]
   const given = options.args ?? []
   const defaults = [...ports, '--bind', '127.0.0.1', '--data-dir', dataDir, ...login]
-  const child = spawn(join(ROOT, 'dist/camera-server'), [...withoutOverridden(defaults, given), ...given], {
+  const [program, ...words] = options.command ?? [join(ROOT, 'dist/camera-server')]
+  const child = spawn(program, [...words, ...withoutOverridden(defaults, given), ...given], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
   const log: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
@@ -61,7 +68,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
     if (child.exitCode === null && child.signalCode === null) await ended(child, 'SIGTERM')
     rmSync(scratch, { recursive: true, force: true })
   })
-  const ready = await readyLine(child, log)
+  const ready = await readyLine(child, log, options.startTimeoutMs ?? START_TIMEOUT_MS)
   return {
     ports: ready,
     base: `http://127.0.0.1:${ready.http}`,
@@ -83,11 +90,11 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<{ cod
   return { code: child.exitCode, ms: performance.now() - began }
 }
 
-async function readyLine(child: ChildProcess, log: string[]): Promise<TestServer['ports']> {
+async function readyLine(child: ChildProcess, log: string[], timeoutMs: number): Promise<TestServer['ports']> {
   if (!child.stdout) throw new Error('no standard output')
   const lines = createInterface({ input: child.stdout })
   const first = await Promise.race([
-    once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }),
+    once(lines, 'line', { signal: AbortSignal.timeout(timeoutMs) }),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server exited with ${code}:\n${log.join('\n')}`))),
   ])
   return JSON.parse(String(first[0])) as TestServer['ports']
