@@ -37,7 +37,7 @@ dist/camera-media: $(C_SOURCES) | install
 
 sea: $(SEA) ## build dist/camera-server-ARCH, the server as one executable (ARCH=x64|arm64; NODE=20.20.2 for an old C library)
 
-$(SEA): $(TS_SOURCES) LICENSE package-lock.json
+$(SEA): $(TS_SOURCES) LICENSE scripts/linked-licences.txt package-lock.json
 	@scripts/install.sh image
 	@npx tsx scripts/sea.ts $(ARCH) $(NODE)
 

@@ -12,13 +12,20 @@ export interface Addon {
   readonly name: string
   readonly package: string
   readonly file: string
+  /** Whose addon it is: the package with the licences, which that of one platform lacks. */
+  readonly owner: string
 }
 
 export function addonsOf({ platform, arch, abi }: Target): Addon[] {
   return [
-    { name: 'uws.node', package: 'uWebSockets.js', file: `uws_${platform}_${arch}_${abi}.node` },
-    { name: 'lmdb.node', package: `@lmdb/lmdb-${platform}-${arch}`, file: 'node.napi.glibc.node' },
-    { name: 'bcrypt.node', package: `@node-rs/bcrypt-${platform}-${arch}-gnu`, file: `bcrypt.${platform}-${arch}-gnu.node` },
+    { name: 'uws.node', package: 'uWebSockets.js', file: `uws_${platform}_${arch}_${abi}.node`, owner: 'uWebSockets.js' },
+    { name: 'lmdb.node', package: `@lmdb/lmdb-${platform}-${arch}`, file: 'node.napi.glibc.node', owner: 'lmdb' },
+    {
+      name: 'bcrypt.node',
+      package: `@node-rs/bcrypt-${platform}-${arch}-gnu`,
+      file: `bcrypt.${platform}-${arch}-gnu.node`,
+      owner: '@node-rs/bcrypt',
+    },
   ]
 }
 

@@ -28,7 +28,9 @@ function packageSection(folder: string): string {
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
   const head = `${RULE}\n${manifest.name} ${manifest.version} (${manifest.license ?? 'no licence named'})`
   const texts = licenceFiles(folder).map((file) => `--- ${relative(folder, file)}\n${readFileSync(file, 'utf8').trim()}`)
-  return [head, ...(texts.length > 0 ? texts : ['The package carries no text of its own.'])].join('\n\n')
+  return [head, ...(texts.length > 0 ? texts : ['The package carries no text of its own; what it declares is above.'])].join(
+    '\n\n',
+  )
 }
 
 function noteSection(file: string): string {

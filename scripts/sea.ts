@@ -27,6 +27,7 @@ const NODE_INTEGRITY: Readonly<Record<string, Readonly<Record<string, string>>>>
 const STRIP: Readonly<Record<string, string>> = { x64: 'x86_64-linux-gnu-strip', arm64: 'aarch64-linux-gnu-strip' }
 /** The mark in Node's executable that the injection turns. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+const LINKED_LICENCES = join(ROOT, 'scripts/linked-licences.txt')
 const STEP_TIMEOUT_MS = 300_000
 const require = createRequire(import.meta.url)
 
@@ -59,7 +60,7 @@ async function buildExecutable(arch: string, version: string): Promise<void> {
     const folder = shipped ? join(ROOT, 'node_modules', addon.package) : fetchPackage(lockedPackage(addon.package))
     copyFileSync(join(folder, addon.file), join(work, addon.name))
     assets[addon.name] = addon.name
-    addonFolders.push(folder)
+    addonFolders.push(folder, join(ROOT, 'node_modules', addon.owner))
   }
   // Relative names: the blob holds them, and the same sources shall give the same executable in any folder.
   const config = {
@@ -85,7 +86,10 @@ async function buildExecutable(arch: string, version: string): Promise<void> {
   mkdirSync(join(ROOT, 'dist'), { recursive: true })
   const folders = [target, ...addonFolders, ...packagesOf(inputs).map((folder) => join(ROOT, folder))]
   const title = `Licences of what camera-server for ${arch} is made of, Node ${version} and all packages inside.`
-  writeFileSync(`${out}.licenses.txt`, licenceRecord(title, readFileSync(join(ROOT, 'LICENSE'), 'utf8'), folders, []))
+  writeFileSync(
+    `${out}.licenses.txt`,
+    licenceRecord(title, readFileSync(join(ROOT, 'LICENSE'), 'utf8'), folders, [LINKED_LICENCES]),
+  )
   renameSync(join(work, 'camera-server'), out)
 }
 

@@ -36,13 +36,17 @@ for (const [name, variant] of Object.entries(variants)) {
   t.test(name, async (t) => {
     const place = deploy(t, variant)
     const first = await place.start()
+    const mapped = readFileSync(`/proc/${first.pid}/maps`, 'utf8')
+    for (const addon of ['uws', 'lmdb', 'bcrypt']) {
+      t.match(mapped, new RegExp(`${place.runtime}/camera-addon-\\w+/${addon}\\.node \\(deleted\\)`), `${addon} runs from memory`)
+    }
     t.same(readdirSync(place.runtime), [], 'no addon is left where it was unpacked')
     await servesConsole(t, first)
     const api = await login(first)
     const wrong = await call(`${first.base}/api/login`, 'POST', {}, { username: 'admin', password: 'Wrong-Horse-9' })
     t.equal(wrong.status, 401, 'bcrypt tells a wrong password')
     await until(
-      () => api.bytes('/snapshot'),
+      () => api.bytes('/image'),
       ({ status, bytes }) => status === 200 && bytes.subarray(0, 2).toString('hex') === 'ffd8',
       'a picture of the helper beside the executable',
       30_000,
@@ -67,6 +71,7 @@ t.test('the licence record names what is inside', async (t) => {
     'lmdb 3.',
     'uwebsockets 3.',
     '@node-rs/bcrypt 1.',
+    'BoringSSL',
     'preact 11.',
     'V8',
     'OpenLDAP',
