@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   cpSync,
   existsSync,
@@ -51,6 +52,7 @@ export class Machine {
   readonly root = join(this.folder, 'root')
   private readonly stubs = join(this.folder, 'stubs')
   private readonly log = join(this.folder, 'calls')
+  private readonly functions = join(this.folder, 'functions')
   private readonly path: string
 
   constructor(
@@ -64,6 +66,8 @@ export class Machine {
     this.install(join(OVERLAY, 'common/usr/lib/camera'), '/usr/lib/camera', interpreter)
     cpSync(join(OVERLAY, loader, 'etc'), join(this.root, 'etc'), { recursive: true })
     this.path = `${this.stubs}:${shell === 'dash' ? '/usr/sbin:/usr/bin:/sbin:/bin' : this.applets()}`
+    // A busybox that prefers its own applets to what PATH says would not see the stubs: functions come before applets.
+    if (shell === 'busybox') appendFileSync(this.at('/usr/lib/camera/common'), `. '${this.functions}'\n`)
     for (const name of DANGEROUS) this.stub(name)
     for (const name of ['systemctl', 'journalctl', 'networkctl', 'systemd-run', 'rauc']) this.stub(name)
     this.write('/proc/cmdline', 'root=PARTLABEL=rootfs-a ro rauc.slot=A quiet\n')
@@ -120,6 +124,7 @@ export class Machine {
     const file = join(this.stubs, name)
     writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "\${0##*/} $*" >>'${this.log}'\n${body}\n`)
     chmodSync(file, 0o755)
+    if (/^\w+$/.test(name)) appendFileSync(this.functions, `${name}() { '${file}' "$@"; }\n`)
   }
 
   /** How the stubs were called so far, line by line. */

@@ -1,0 +1,162 @@
+/** What is written down of each boot, what becomes of an update, and the confirmation. */
+import { writeFileSync } from 'node:fs'
+import type { Test } from 'tap'
+import t from 'tap'
+import { BOOT, LOADERS, type Loader, Machine, SHELLS } from './machine.ts'
+
+const PENDING = '/data/system/boot/pending'
+const FAILURES = '/data/system/boot/failures'
+
+interface Failure {
+  readonly slot: string
+  readonly version: string | null
+  readonly installed: string | null
+  readonly attempts: number
+  readonly stage: string
+  readonly reason: string
+  readonly log: string[]
+}
+
+/** Boot 1 of slot A has installed version 2.0.0 into slot B. */
+function installed(t: Test, loader: Loader, shell: (typeof SHELLS)[number]): Machine {
+  const machine = new Machine(t, shell, loader)
+  if (loader === 'grub') machine.environment('ORDER=B A', 'A_OK=1', 'A_TRY=0', 'B_OK=1', 'B_TRY=0')
+  else machine.environment('BOOT_ORDER=B A', 'BOOT_A_LEFT=3', 'BOOT_B_LEFT=3')
+  record(t, machine, 'A', 1)
+  const id = BOOT(1).replaceAll('-', '')
+  machine.write(PENDING, `slot=B\nversion=2.0.0\nboot_id=${id}\ninstalled=2026-01-01T00:00:00Z\nstate=installed\n`)
+  return machine
+}
+
+/** A boot that comes as far as the record, `number` telling it from others. */
+function record(t: Test, machine: Machine, slot: 'A' | 'B', number: number): string {
+  machine.boots(slot, number)
+  const { status, stdout, stderr } = machine.run('boot-record')
+  t.equal(status, 0, stderr)
+  t.equal(stderr, '')
+  return stdout
+}
+
+/** All tries are used up, as the boot loader counts them. */
+const spent = (loader: Loader) => (loader === 'grub' ? ['B_TRY=3'] : ['BOOT_B_LEFT=0'])
+
+function failure(machine: Machine): Failure {
+  const [file = ''] = machine.list(FAILURES)
+  return JSON.parse(machine.read(`${FAILURES}/${file}`)) as Failure
+}
+
+for (const shell of SHELLS) {
+  for (const loader of LOADERS) {
+    t.test(`an update that never came up (${loader}, ${shell})`, async (t) => {
+      for (const stage of ['loader', 'kernel'] as const) {
+        const machine = installed(t, loader, shell)
+        machine.environment(...spent(loader), `B_STAGE=${stage}`, 'stage=kernel')
+        t.match(record(t, machine, 'A', 5), /failed at the stage/)
+        t.match(failure(machine), { slot: 'B', version: '2.0.0', installed: '2026-01-01T00:00:00Z', attempts: 3, stage, log: [] })
+        t.notOk(machine.has(PENDING))
+        if (loader === 'grub')
+          t.same([machine.variable('ORDER'), machine.variable('B_OK'), machine.variable('A_TRY')], ['A B', '0', '0'])
+        else
+          t.same(
+            [machine.variable('BOOT_ORDER'), machine.variable('BOOT_B_LEFT'), machine.variable('BOOT_A_LEFT')],
+            ['A B', '0', '3'],
+          )
+        record(t, machine, 'A', 6)
+        t.equal(machine.list(FAILURES).length, 1, 'told once')
+      }
+    })
+
+    t.test(`one whose server is not healthy (${loader}, ${shell})`, async (t) => {
+      const machine = installed(t, loader, shell)
+      machine.stub('journalctl', `[ "$1" != -b ] || printf 'a "quoted" \\\\ line\\nanother\\twith a tab of boot %s\\n' "$2"`)
+      machine.stub('systemctl', '[ "$1" != show ] || echo 4')
+      for (const number of [2, 3, 4]) {
+        t.match(record(t, machine, 'B', number), /on trial/)
+        machine.write('/proc/cmdline', `rauc.slot=B camera.confirm_seconds=0\n`)
+        t.equal(machine.run('confirm').status, 0)
+      }
+      t.equal(machine.calls('systemctl').filter((call) => call === 'systemctl reboot').length, 3)
+      machine.environment(...spent(loader))
+      record(t, machine, 'A', 5)
+      t.match(failure(machine), {
+        stage: 'server',
+        attempts: 3,
+        reason: /^The server was not healthy within 0 seconds; it ended and was started again 4 times$/,
+        log: ['a "quoted" \\ line', `another with a tab of boot ${BOOT(4).replaceAll('-', '')}`],
+      })
+    })
+
+    t.test(`one that comes up and dies (${loader}, ${shell})`, async (t) => {
+      const machine = installed(t, loader, shell)
+      record(t, machine, 'B', 2)
+      machine.environment(...spent(loader), 'B_STAGE=kernel')
+      record(t, machine, 'A', 3)
+      t.equal(failure(machine).stage, 'userspace')
+    })
+
+    t.test(`one that is confirmed (${loader}, ${shell})`, async (t) => {
+      const machine = installed(t, loader, shell)
+      record(t, machine, 'B', 2)
+      t.same(machine.ask('healthy'), ['done'])
+      t.same(machine.calls('rauc'), ['rauc status mark-good'])
+      t.notOk(machine.has(PENDING))
+      t.equal(machine.run('confirm').status, 0)
+      t.same(machine.calls('systemctl'), [])
+      t.same(machine.ask('healthy'), ['done'], 'once more is as good')
+      t.equal(machine.calls('rauc').length, 1)
+      t.match(machine.read('/data/system/boot/attempts'), / B 1\.0\.0 confirmed\n$/)
+      record(t, machine, 'A', 3)
+      t.same(machine.list(FAILURES), [], 'what is confirmed has not failed')
+    })
+
+    t.test(`a confirmed release is kept though its server is ill (${loader}, ${shell})`, async (t) => {
+      const machine = new Machine(t, shell, loader)
+      machine.environment('ORDER=A B', 'BOOT_ORDER=A B', 'A_TRY=2', 'BOOT_A_LEFT=1')
+      machine.boots('A', 1, 'camera.confirm_seconds=0')
+      t.equal(machine.run('confirm').status, 0)
+      t.same(machine.calls('systemctl'), [])
+      t.equal(machine.variable(loader === 'grub' ? 'A_TRY' : 'BOOT_A_LEFT'), loader === 'grub' ? '0' : '3')
+    })
+  }
+
+  t.test(`an installation that was cut off is no failed update (${shell})`, async (t) => {
+    const machine = installed(t, 'grub', shell)
+    machine.write(PENDING, machine.read(PENDING).replace('state=installed', 'state=installing'))
+    machine.environment('A_TRY=1')
+    t.match(record(t, machine, 'A', 2), /interrupted/)
+    t.same(machine.list(FAILURES), [])
+    t.notOk(machine.has(PENDING))
+    t.equal(machine.variable('A_TRY'), '0')
+  })
+
+  t.test(`one that was complete when the power went is on trial (${shell})`, async (t) => {
+    const machine = installed(t, 'grub', shell)
+    machine.write(PENDING, machine.read(PENDING).replace('state=installed', 'state=installing'))
+    t.match(record(t, machine, 'B', 2), /on trial/)
+    t.ok(machine.has(PENDING))
+  })
+
+  t.test(`a row of power cuts does not end in the other slot (${shell})`, async (t) => {
+    const machine = new Machine(t, shell)
+    machine.environment('ORDER=A B', 'A_OK=1', 'A_TRY=2')
+    record(t, machine, 'A', 1)
+    t.equal(machine.variable('A_TRY'), '0')
+  })
+
+  t.test(`the records are bounded (${shell})`, async (t) => {
+    const machine = installed(t, 'grub', shell)
+    writeFileSync(machine.at('/data/system/boot/attempts'), `${'2026-01-01T00:00:00Z x A 1.0.0 userspace\n'.repeat(500)}`)
+    for (let number = 1; number <= 12; number++)
+      machine.write(`${FAILURES}/${String(number).padStart(6, '0')}.json`, `{"n":${number}}\n`)
+    record(t, machine, 'A', 7)
+    t.equal(machine.read('/data/system/boot/attempts').split('\n').length, 201)
+    t.equal(machine.list(FAILURES).length, 10)
+    t.equal(machine.list(FAILURES).at(-1), '000013.json')
+    const told = machine.ask('failures')
+    t.equal(told.length, 11)
+    t.match(told[0], /"version":"2\.0\.0"/)
+    t.equal(told.at(-1), 'done')
+    t.same(machine.ask('dismiss-failures'), ['done'])
+    t.same(machine.ask('failures'), ['done'])
+  })
+}

@@ -1,0 +1,125 @@
+/** The data partition as a file of 16 MiB: the real e2fsck, mkfs.ext4 and debugfs; mounting is acted. */
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync, readFileSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import t from 'tap'
+import { eachShell, type Machine } from './machine.ts'
+
+const SIZE = 16 * 1024 * 1024
+const DEVICE = '/dev/disk/by-partlabel/data'
+
+/** A partition with the given files, and a mount that shows the folder `inside` in its place as long as there is a file system. */
+function partition(machine: Machine, files: Readonly<Record<string, string>> = {}): string {
+  const device = machine.at(DEVICE)
+  machine.write(DEVICE, '')
+  truncateSync(device, SIZE)
+  const inside = join(machine.folder, 'inside')
+  machine.write('/../inside/system/machine-id', 'x')
+  spawnSync('/usr/sbin/mkfs.ext4', ['-q', '-F', device])
+  const commands = ['mkdir /system', ...Object.keys(files).map((path) => `write ${machine.at(`/source/${path}`)} ${path}`)]
+  for (const [path, content] of Object.entries(files)) {
+    machine.write(`/source/${path}`, content)
+    machine.write(`/../inside/${path}`, content)
+  }
+  debugfs(device, ...commands)
+  machine.stub(
+    'mount',
+    `for at; do :; done\n/usr/sbin/dumpe2fs -h '${device}' >/dev/null 2>&1 && rmdir "$at" && ln -s '${inside}' "$at"`,
+  )
+  machine.stub('umount', '/usr/bin/rm "$1" && mkdir "$1"')
+  return device
+}
+
+function debugfs(device: string, ...commands: string[]): string {
+  return spawnSync('/usr/sbin/debugfs', ['-w', '-f', '-', device], { input: `${commands.join('\n')}\n`, encoding: 'utf8' }).stdout
+}
+
+function prepare(t: Test, machine: Machine): string {
+  machine.environment('ORDER=A B', 'factory_reset=1', 'machine_id=1')
+  const { status, stdout, stderr } = machine.run('data-prepare')
+  t.equal(status, 0, stderr)
+  return stdout
+}
+
+const inside = (machine: Machine, path: string) => machine.has(`/../inside/${path}`)
+
+eachShell(t, 'a whole file system is left alone', (t, machine) => {
+  partition(machine)
+  t.notMatch(prepare(t, machine), /camera:/)
+  t.same(machine.calls('mount'), [])
+  t.equal(machine.variable('factory_reset'), '1', 'only what came on the command line counts')
+})
+
+eachShell(t, 'a damaged one is repaired, and keeps what is on it', (t, machine) => {
+  const device = partition(machine, { 'system/note': 'kept' })
+  const file = openSync(device, 'r+')
+  writeSync(file, Buffer.alloc(2048, 0xaa), 0, 2048, 1024)
+  closeSync(file)
+  t.match(prepare(t, machine), /repaired/)
+  t.match(debugfs(device, 'cat system/note'), /kept/)
+  t.notOk(inside(machine, 'system/data-recreated'))
+})
+
+eachShell(t, 'beyond repair: made anew, and that is told', (t, machine) => {
+  const device = partition(machine, { 'system/note': 'lost' })
+  writeFileSync(device, Buffer.alloc(SIZE, 0x5a))
+  t.match(prepare(t, machine), /beyond repair/)
+  t.equal(spawnSync('/usr/sbin/e2fsck', ['-fn', device]).status, 0)
+  t.match(machine.read('/../inside/system/data-recreated'), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/)
+})
+
+eachShell(t, 'a check that fails throws nothing away as long as the kernel can mount it', (t, machine) => {
+  const device = partition(machine)
+  machine.stub('e2fsck', 'exit 8')
+  const before = readFileSync(device)
+  prepare(t, machine)
+  t.equal(before.equals(readFileSync(device)), true)
+  t.notOk(inside(machine, 'system/data-recreated'))
+})
+
+eachShell(t, 'a blank one gets a file system without further words', (t, machine) => {
+  const device = partition(machine)
+  truncateSync(device, 0)
+  truncateSync(device, SIZE)
+  t.match(prepare(t, machine), /blank/)
+  t.equal(spawnSync('/usr/sbin/e2fsck', ['-fn', device]).status, 0)
+  t.notOk(inside(machine, 'system/data-recreated'))
+})
+
+eachShell(t, 'without a partition nothing is made', (t, machine) => {
+  machine.stub('mkfs.ext4')
+  t.not(machine.run('data-prepare').status, 0)
+  t.same(machine.calls('mkfs.ext4'), [])
+})
+
+eachShell(t, 'the reset that the server asked for', (t, machine) => {
+  partition(machine, { 'system/factory-reset': 'keep=network\n', 'system/old': 'x' })
+  t.match(prepare(t, machine), /factory reset: done/)
+  t.notOk(inside(machine, 'system/old'))
+  t.notOk(inside(machine, 'system/factory-reset'))
+  t.equal(machine.calls('umount').length, 1)
+})
+
+eachShell(t, 'the reset that the boot loader asked for is withdrawn only when it is done', (t, machine) => {
+  partition(machine, { 'system/old': 'x' })
+  machine.boots('A', 1, 'camera.factory_reset=1')
+  machine.environment('ORDER=A B', 'factory_reset=1')
+  machine.stub('rm', 'exit 1')
+  t.not(machine.run('data-prepare').status, 0)
+  t.equal(machine.variable('factory_reset'), '1')
+  machine.stub('rm', `PATH=/usr/bin:/bin exec rm "$@"`)
+  t.match(prepare(t, machine), /factory reset: done/)
+  t.equal(machine.variable('factory_reset'), '')
+  t.equal(machine.variable('ORDER'), 'A B')
+  t.notOk(inside(machine, 'system/old'))
+})
+
+eachShell(t, 'folders are made with their modes, whatever lies in their place', (t, machine) => {
+  symlinkSync('/etc', machine.at('/data/camera'))
+  machine.write('/data/system/journal', 'a file')
+  t.equal(machine.run('data-seed').status, 0)
+  t.same(machine.list('/data'), ['camera', 'system'])
+  t.same(machine.list('/data/camera'), ['updates'])
+  t.equal(machine.run('data-seed').status, 0)
+})
