@@ -34,7 +34,7 @@ export interface QemuOptions {
   /** The file that gets what the machine prints on its serial line. */
   serialLog: string
   forwards: readonly Forward[]
-  /** QEMU listens on this Unix socket; in the machine it is /dev/hvc0. */
+  /** QEMU listens on this Unix socket; in the machine it is /dev/virtio-ports/shell. No console: systemd would put a login on that. */
   shell?: { socketPath: string }
   /** SMBIOS type 11 strings: systemd takes credentials from them. */
   smbios?: readonly string[]
@@ -68,7 +68,7 @@ export function qemuArgs(options: QemuOptions): string[] {
 function shellArgs(socketPath: string): string[] {
   return [
     ...['-chardev', `socket,id=shell,path=${escapeCommas(socketPath)},server=on,wait=off`],
-    ...['-device', 'virtio-serial-pci', '-device', 'virtconsole,chardev=shell'],
+    ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=shell,name=shell'],
   ]
 }
 

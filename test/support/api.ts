@@ -36,7 +36,7 @@ export async function call(url: string, method: string, headers: Record<string, 
 }
 
 /** Logs in and answers calls with the token. */
-export async function login(server: TestServer, username = 'admin', password = ADMIN_PASSWORD): Promise<Api> {
+export async function login(server: Pick<TestServer, 'base'>, username = 'admin', password = ADMIN_PASSWORD): Promise<Api> {
   const answer = await call(`${server.base}/api/login`, 'POST', {}, { username, password })
   if (answer.status !== 200) throw new Error(`login failed: ${JSON.stringify(answer.body)}`)
   const token = String(answer.body.token)

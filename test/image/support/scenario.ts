@@ -1,0 +1,101 @@
+/** A machine for a test: on a disk of its own, ended with the test. What it left is kept where the test failed. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Test } from 'tap'
+import { IMAGE_DIR } from '../../../scripts/image/qemu.ts'
+import { answering, confirmed, firstLogin, firstPicture } from './device.ts'
+import { DISK_BYTES, overlay, stamp } from './disk.ts'
+import { Machine, type MachineOptions } from './vm.ts'
+
+export const DISK_IMAGE = join(IMAGE_DIR, 'disk.img')
+const FOLDER = join(import.meta.dirname, '../../../build/image/test')
+const PREPARED = join(FOLDER, 'prepared.qcow2')
+
+/** What `make test-image-full` does. */
+export const FULL = process.env.IMAGE_FULL === '1'
+
+/** `new`: as flashed; `prepared`: started once, the factory password changed, shut down in order. */
+export type Start = 'new' | 'prepared'
+
+export async function machineFor(
+  t: Test,
+  name: string,
+  start: Start,
+  more: Pick<MachineOptions, 'smbios'> = {},
+): Promise<Machine> {
+  if (!existsSync(DISK_IMAGE)) throw new Error(`there is no ${DISK_IMAGE}: make image-reference`)
+  const machine = await made(name, start === 'new' ? DISK_IMAGE : (await prepared()).disk, more)
+  t.teardown(async () => {
+    if (!t.passing()) t.comment(`what the machine left is in ${machine.options.folder}`)
+    await done(machine, t.passing())
+  })
+  return machine
+}
+
+async function made(name: string, behind: string, more: Pick<MachineOptions, 'smbios'> = {}): Promise<Machine> {
+  const folder = join(FOLDER, name)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const disk = join(folder, 'disk.qcow2')
+  await overlay(behind, disk)
+  return new Machine({ disk, folder, socketPath: join(mkdtempSync(join(tmpdir(), 'camera-vm-')), 'shell.sock'), ...more })
+}
+
+async function done(machine: Machine, good: boolean): Promise<void> {
+  const { folder, socketPath } = machine.options
+  if (!good) await keepJournal(machine, folder)
+  await machine.cut()
+  rmSync(dirname(socketPath), { recursive: true, force: true })
+  if (good) rmSync(folder, { recursive: true, force: true })
+}
+
+async function keepJournal(machine: Machine, folder: string): Promise<void> {
+  try {
+    const { output } = await machine.tryRun(
+      'systemctl --failed --no-pager; journalctl --no-pager -o short-monotonic -n 3000',
+      30_000,
+    )
+    writeFileSync(join(folder, 'journal.txt'), output)
+  } catch (error) {
+    writeFileSync(join(folder, 'journal.txt'), `no journal: ${error}`)
+  }
+}
+
+export interface FirstBoot {
+  readonly apiMs: number
+  readonly pictureMs: number
+  readonly confirmedMs: number
+}
+
+/** The disk after a first start, made once for an image; and how long that start took. */
+export async function prepared(): Promise<{ disk: string; took: FirstBoot }> {
+  const note = `${PREPARED}.json`
+  const of = `${stamp(DISK_IMAGE)}, ${DISK_BYTES}`
+  if (existsSync(PREPARED) && existsSync(note)) {
+    const known = JSON.parse(readFileSync(note, 'utf8')) as { of: string; took: FirstBoot }
+    if (known.of === of) return { disk: PREPARED, took: known.took }
+  }
+  rmSync(note, { force: true })
+  const machine = await made('preparing', DISK_IMAGE)
+  let good = false
+  try {
+    await machine.start()
+    const took = await firstBoot(machine)
+    await machine.powerOff()
+    renameSync(machine.options.disk, PREPARED)
+    writeFileSync(note, JSON.stringify({ of, took }))
+    good = true
+    return { disk: PREPARED, took }
+  } finally {
+    await done(machine, good)
+  }
+}
+
+async function firstBoot(machine: Machine): Promise<FirstBoot> {
+  const apiMs = await answering(machine)
+  const api = await firstLogin(machine)
+  const pictureMs = await firstPicture(machine, api)
+  await confirmed(machine)
+  return { apiMs, pictureMs, confirmedMs: machine.uptimeMs }
+}
