@@ -5,12 +5,10 @@ import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { type Answer, type Api, call, type Json, login } from '../../support/api.ts'
 import { ADMIN_PASSWORD } from '../../support/server.ts'
-import type { Machine } from './vm.ts'
+import { BOOT_LIMIT_MS, type Machine } from './vm.ts'
 
 const execute = promisify(execFile)
 
-/** Without KVM, and with other load beside it, a start has been seen to take 50 seconds. */
-export const BOOT_LIMIT_MS = 240_000
 const ASK_LIMIT_MS = 10_000
 const TOOL_LIMIT_MS = 60_000
 

@@ -78,9 +78,8 @@ export class Shell {
   async #run(command: string, limitMs: number): Promise<Result> {
     const signal = AbortSignal.timeout(limitMs)
     const mark = `end-of-command-${process.pid}-${++commands}`
-    const socket = await this.#connected(signal)
     try {
-      return await answer(socket, framed(command, mark), mark, signal)
+      return await answer(await this.#connected(signal), framed(command, mark), mark, signal)
     } catch (error) {
       // What may still come belongs to no command.
       this.close()
