@@ -12,7 +12,7 @@ TARGET_SCRIPTS := $(shell find overlay -path '*/usr/lib/camera/*' -type f)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea
+.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea test-image test-image-full
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -84,6 +84,16 @@ test-crash-full: build ## the same with 200 kills of recordings, about half an h
 
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
+
+test-image: image-reference ## the firmware in QEMU: start, update, fall-back, power cuts, factory reset; under 20 minutes on two cores without KVM
+	@rm -f build/image/test/figures.txt
+	$(TAP) --jobs=1 --timeout=2400 $(sort $(call tests,image))
+	@cat build/image/test/figures.txt
+
+test-image-full: image-reference ## the same with every kind of broken update and 50 power cuts, a few hours
+	@rm -f build/image/test/figures.txt
+	IMAGE_FULL=1 $(TAP) --jobs=1 --timeout=20000 $(sort $(call tests,image))
+	@cat build/image/test/figures.txt
 
 test-leak: build ## descriptors, threads and memory after many sessions
 	$(TAP) --jobs=1 $(call tests,leak)

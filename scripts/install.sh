@@ -14,7 +14,7 @@ bench_packages=(nginx-light)
 image_packages=(
   binutils-x86-64-linux-gnu binutils-aarch64-linux-gnu qemu-user-static
   mmdebstrap debian-archive-keyring squashfs-tools genimage dosfstools mtools e2fsprogs cpio xz-utils grub-common grub-efi-amd64-bin rauc openssl
-  qemu-system-x86 ovmf
+  qemu-system-x86 qemu-utils ovmf
 )
 
 packages=("${build_packages[@]}")
