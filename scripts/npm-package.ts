@@ -46,7 +46,8 @@ export function fetchPackage({ name, version, integrity }: PackageId): string {
     const found = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`
     if (found !== integrity) throw new Error(`${name}@${version} is not the pinned one: ${found}`)
     execFileSync('tar', ['-xzf', archive, '-C', scratch, 'package'], { timeout: FETCH_TIMEOUT_MS })
-    renameSync(join(scratch, 'package'), folder)
+    // Another build may have been quicker.
+    if (!existsSync(folder)) renameSync(join(scratch, 'package'), folder)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

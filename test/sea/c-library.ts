@@ -64,11 +64,19 @@ function privateApt(folder: string, arch: DebianArch): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
 }
 
-/** Of this machine's own sources, the one that has Debian's main archive. */
+/** Of this machine's own sources, the one that has Debian's main archive. Apt knows it once it has fetched the lists. */
 function mirror(): string {
-  const format = ['--format', '$(REPO_URI) $(SUITE)', 'Created-By: Packages', 'Origin: Debian']
+  const found = knownMirror()
+  if (found) return found
+  execFileSync('apt-get', ['update', '-qq'], { stdio: 'pipe', timeout: TIMEOUT_MS })
+  const fetched = knownMirror()
+  if (!fetched) throw new Error('this machine has no apt source of Debian')
+  return fetched
+}
+
+function knownMirror(): string | undefined {
+  const format = ['--format', '$(REPO_URI) $(SUITE)', 'Created-By: Packages', 'Label: Debian']
   const known = execFileSync('apt-get', ['indextargets', ...format], { encoding: 'utf8', timeout: TIMEOUT_MS })
-  const line = known.split('\n').find((text) => !/security|updates|backports/.test(text) && text.trim() !== '')
-  if (!line) throw new Error('this machine has no apt source of Debian')
-  return line.split(' ')[0] ?? ''
+  const line = known.split('\n').find((text) => text !== '' && !/updates|backports/.test(text))
+  return line?.split(' ')[0]
 }
