@@ -20,7 +20,7 @@ const WIDTH = 640
 const FPS = 30
 const SHORTEST_MS = 900
 const LONGEST_MS = 2600
-const ROUND_LIMIT_MS = 30_000
+const ROUND_LIMIT_MS = 120_000
 
 const FORMS = [
   { format: 'mp4' },

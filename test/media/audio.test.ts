@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { type Api, login, until } from '../support/api.ts'
+import { type Api, login, PATIENCE_MS, until } from '../support/api.ts'
 import { helperPid, usage } from '../support/process.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
@@ -22,7 +22,7 @@ function url(server: TestServer, path: string): string {
 
 async function codecs(server: TestServer, path: string, ...options: string[]): Promise<string[]> {
   const entries = ['-show_entries', 'stream=codec_name', '-of', 'csv=p=0']
-  const { stdout } = await run('ffprobe', ['-v', 'error', ...options, ...entries, url(server, path)], { timeout: 20_000 })
+  const { stdout } = await run('ffprobe', ['-v', 'error', ...options, ...entries, url(server, path)], { timeout: PATIENCE_MS })
   return stdout.trim().split('\n')
 }
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { type Api, type Json, jobDone, login, until } from '../support/api.ts'
+import { type Api, type Json, jobDone, login, PATIENCE_MS, until } from '../support/api.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
@@ -18,7 +18,7 @@ function url(server: TestServer, path: string, user = 'admin', password = ADMIN_
 }
 
 async function numbers(input: string, before: string[] = [], after: string[] = []): Promise<(number | null)[]> {
-  const signal = AbortSignal.timeout(30_000)
+  const signal = AbortSignal.timeout(PATIENCE_MS)
   return readFrameNumbers({ input, before, after, captured: WIDTH, signal })
 }
 
@@ -38,7 +38,7 @@ async function recorded(t: Test): Promise<{ server: TestServer; api: Api; ids: [
   const ids: [number, number] = [await start(0, 'mp4'), await start(1, 'avi')]
   for (const id of ids) {
     const ready = ({ body }: { body: { state?: unknown } }) => body.state === 'ready'
-    const info = await until(() => api.get(`/api/recordings/${id}/info`), ready, `recording ${id}`, 20_000)
+    const info = await until(() => api.get(`/api/recordings/${id}/info`), ready, `recording ${id}`)
     t.equal(info.body.partCount, 2)
   }
   return { server, api, ids }
@@ -65,7 +65,7 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
       t.same(gaps(after), [], 'and those behind it')
     }
     const plain = `rtsp://127.0.0.1:${server.ports.rtsp}/recording?id=${id}`
-    const { stdout } = await run(SEEK, [plain, 'admin', ADMIN_PASSWORD, '5'], { timeout: 30_000 })
+    const { stdout } = await run(SEEK, [plain, 'admin', ADMIN_PASSWORD, '5'], { timeout: PATIENCE_MS })
     const [time, number] = stdout.split(' ').map(Number)
     t.ok(Math.abs(Number(number) - first - 150) <= 1, `recording ${id}: so does GStreamer (${number}, the first is ${first})`)
     t.ok(Math.abs(Number(time) - 5000) <= 34, `and knows where it is (${time} ms)`)
@@ -111,7 +111,7 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   // Who may see what.
   await api.post('/api/users', { username: 'guard', password: PASSWORD, role: 'viewer', cameras: [1], protocols: ['rtsp'] })
   const refused = async (path: string, user?: string, password?: string) =>
-    run('ffprobe', ['-v', 'error', ...tcp, url(server, path, user, password)], { timeout: 15_000 }).then(
+    run('ffprobe', ['-v', 'error', ...tcp, url(server, path, user, password)], { timeout: PATIENCE_MS }).then(
       () => 'it was let in',
       (error: { stderr: string }) => error.stderr,
     )

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { login, until } from '../support/api.ts'
+import { login, PATIENCE_MS, until } from '../support/api.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
 
@@ -23,7 +23,7 @@ async function probe(address: string): Promise<string> {
     '-of',
     'csv=p=0:s=x',
   ]
-  return run('ffprobe', [...args, address], { timeout: 20_000 }).then(
+  return run('ffprobe', [...args, address], { timeout: PATIENCE_MS }).then(
     ({ stdout }) => stdout.trim(),
     (error: { stderr: string }) => error.stderr,
   )

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { login, until } from '../support/api.ts'
+import { login, PATIENCE_MS, until } from '../support/api.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
 
@@ -13,8 +13,8 @@ function url(server: TestServer, path: string, password = ADMIN_PASSWORD): strin
 
 async function probe(address: string, ...options: string[]) {
   const entries = ['-show_entries', 'stream=codec_name,width,height,r_frame_rate', '-of', 'json']
-  const { stdout } = await run('ffprobe', ['-v', 'error', '-timeout', '5000000', ...options, ...entries, address], {
-    timeout: 20_000,
+  const { stdout } = await run('ffprobe', ['-v', 'error', '-timeout', '30000000', ...options, ...entries, address], {
+    timeout: PATIENCE_MS,
   })
   return JSON.parse(stdout).streams[0]
 }
@@ -54,7 +54,7 @@ t.test('GStreamer reads it as well', async (t) => {
   const sink = ['!', 'rtph264depay', '!', 'h264parse', '!', 'avdec_h264', '!', 'fakesink', 'num-buffers=30', 'silent=false']
   for (const protocols of ['tcp', 'udp']) {
     const { stdout } = await run('gst-launch-1.0', ['-v', ...source, `protocols=${protocols}`, ...sink], {
-      timeout: 30_000,
+      timeout: PATIENCE_MS,
       maxBuffer: 2 ** 24,
     })
     t.ok((stdout.match(/chain {3}\*{7}/g) ?? []).length >= 30, `30 pictures over ${protocols}`)

@@ -2,6 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ADMIN_PASSWORD, type TestServer } from './server.ts'
 
+/** When a condition is given up. What is quick here takes long beside seven others on two cores. */
+export const PATIENCE_MS = 60_000
+
 /** A test looks at a field here and there; tap compares the values. */
 export interface Json {
   readonly [key: string]: Json
@@ -61,7 +64,7 @@ export async function until<T>(
   ask: () => Promise<T> | T,
   good: (value: T) => boolean,
   what: string,
-  timeoutMs = 10_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
@@ -73,7 +76,7 @@ export async function until<T>(
 }
 
 /** The outcome of the job that `started` speaks of. */
-export async function jobDone(api: Api, started: Json, timeoutMs = 30_000): Promise<Json> {
+export async function jobDone(api: Api, started: Json, timeoutMs = 2 * PATIENCE_MS): Promise<Json> {
   const path = `/api/jobs/${started.job_id}`
   const over = ({ status, body }: Answer) => status !== 200 || !['running', 'cancelling'].includes(String(body.status))
   return (await until(() => api.get(path), over, `the end of job ${started.job_id}`, timeoutMs)).body

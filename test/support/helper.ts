@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { Connection } from '../../app/server/media/connection.ts'
 import type { CameraStats, HelperStats, Methods, Notifications, RecorderStats } from '../../app/server/media/protocol.ts'
-import { until } from './api.ts'
+import { PATIENCE_MS, until } from './api.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -129,7 +129,7 @@ export async function addTestCamera(helper: Helper, options: CameraOptions = {})
 }
 
 /** Waits until the recording has so many frames. */
-export async function untilFrames(helper: Helper, id: number, frames: number, timeoutMs = 20_000): Promise<RecorderStats> {
+export async function untilFrames(helper: Helper, id: number, frames: number, timeoutMs = PATIENCE_MS): Promise<RecorderStats> {
   const stats = await until(
     () => helper.recorder(id),
     (recorder) => (recorder?.frames ?? 0) >= frames,
@@ -139,7 +139,7 @@ export async function untilFrames(helper: Helper, id: number, frames: number, ti
   return stats as RecorderStats
 }
 
-export async function untilEnded(helper: Helper, id: number, timeoutMs = 20_000): Promise<Notifications['recorder.ended']> {
+export async function untilEnded(helper: Helper, id: number, timeoutMs = PATIENCE_MS): Promise<Notifications['recorder.ended']> {
   const ended = await until(
     () => helper.events('recorder.ended').find((event) => event.id === id),
     (event) => event !== undefined,

@@ -47,7 +47,6 @@ export async function finished(api: Api, id: string): Promise<Json> {
     ({ body }) =>
       [...(body.recordings as unknown as Json[])].some((row) => String(row.id) === id && String(row.state) !== 'recording'),
     `the end of recording ${id}`,
-    20_000,
   )
   return (body.recordings as unknown as Json[]).find((row) => String(row.id) === id) as Json
 }

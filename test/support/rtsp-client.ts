@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { PATIENCE_MS } from './api.ts'
 import { ADMIN_PASSWORD, type TestServer } from './server.ts'
 
 const NAL_IDR = 5
@@ -95,12 +96,12 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
   }
 
   /** Resolves when `count` key frames have arrived whole. */
-  async gotKeyFrames(count = 1, timeoutMs = 10_000): Promise<void> {
+  async gotKeyFrames(count = 1, timeoutMs = PATIENCE_MS): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
     while (this.keyFrames < count) await once(this, 'packet', { signal })
   }
 
-  async gotPackets(count: number, timeoutMs = 10_000): Promise<void> {
+  async gotPackets(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs)
     while (this.packets < count) await once(this, 'packet', { signal })
   }
@@ -148,7 +149,7 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
     if (this.challenge) all.Authorization = this.authorization(method, uri)
     const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
     this.socket.write(`${method} ${uri} RTSP/1.0\r\n${lines.join('')}\r\n`)
-    const answered = once(this, 'reply', { signal: AbortSignal.timeout(10_000) }) as Promise<[Reply]>
+    const answered = once(this, 'reply', { signal: AbortSignal.timeout(PATIENCE_MS) }) as Promise<[Reply]>
     const ended = once(this, 'end').then(() => Promise.reject(new Error(`${method}: connection closed`)))
     const [reply] = await Promise.race([answered, ended])
     answered.catch(() => undefined)

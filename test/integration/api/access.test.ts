@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { call, login } from '../../support/api.ts'
+import { call, login, PATIENCE_MS } from '../../support/api.ts'
 import { ADMIN_PASSWORD, startServer } from '../../support/server.ts'
 
 t.test('the factory password opens nothing but its own change', async (t) => {
@@ -89,14 +89,14 @@ t.test('a taken port or a data folder in use: one line, status 2', async (t) => 
   await once(blocker, 'listening')
   t.teardown(() => blocker.close())
   const { port } = blocker.address() as AddressInfo
-  const ports = { 'http-port': '0', 'https-port': '0', 'rtsp-port': '0', 'dashboard-port': '0' }
+  const ports = { 'http-port': '0', 'https-port': '0', 'rtsp-port': '0', 'rtsps-port': '0', 'dashboard-port': '0' }
   const program = join(import.meta.dirname, '../../../dist/camera-server')
   const run = (options: Record<string, string>) => {
     const args = Object.entries({ bind: '127.0.0.1', 'log-level': 'silent', ...ports, ...options }).flatMap(([name, value]) => [
       `--${name}`,
       value,
     ])
-    return spawnSync(program, args, { encoding: 'utf8', timeout: 15_000 })
+    return spawnSync(program, args, { encoding: 'utf8', timeout: PATIENCE_MS })
   }
   for (const name of ['http-port', 'rtsp-port', 'dashboard-port']) {
     const { status, stdout, stderr } = run({ 'data-dir': mkdtempSync(join(tmpdir(), 'taken-')), [name]: String(port) })

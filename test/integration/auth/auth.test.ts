@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
 import { PasswordHasher } from '../../../app/server/auth/passwords.ts'
 import { ADMIN, basic, HERE, open, PASSWORD, source } from './harness.ts'
@@ -121,11 +120,14 @@ t.test('Basic costs no bcrypt round per request, and one for many at once', asyn
 })
 
 t.test('logins in parallel leave the event loop to others', async (t) => {
-  const { login } = await open(t)
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
+  const { login } = await open(t, { hasher: new PasswordHasher() })
+  // A clock would measure the machine: what counts is that others get their turn between.
+  let turns = 0
+  let counting = setImmediate(function count() {
+    turns += 1
+    counting = setImmediate(count)
+  })
   await Promise.all(Array.from({ length: 8 }, () => login()))
-  delay.disable()
-  const median = delay.percentile(50) / 1e6
-  t.ok(median < 20, `median event loop delay ${median.toFixed(1)} ms`)
+  clearImmediate(counting)
+  t.ok(turns > 1000, `${turns} turns of the event loop`)
 })

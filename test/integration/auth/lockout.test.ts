@@ -58,7 +58,7 @@ t.test('an account that does not exist answers and locks the same way', async (t
   // The addresses have failed once each: each is far from its own lock.
   t.same(await answers('nobody'), known)
   const [forKnown = 0, forNobody = 0] = work
-  t.ok(forNobody > forKnown / 2 && forNobody < forKnown * 2, `the same work: ${forKnown} and ${forNobody} µs of CPU`)
+  t.ok(forNobody > forKnown / 4 && forNobody < forKnown * 4, `the same work: ${forKnown} and ${forNobody} µs of CPU`)
 })
 
 t.test('failures spread over more than the window do not lock; a success starts anew', async (t) => {

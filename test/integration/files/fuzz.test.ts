@@ -9,6 +9,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { PATIENCE_MS } from '../../support/api.ts'
 import { FORM_TYPE, form, serveFiles } from './harness.ts'
 
 const CANARY = 'canary-of-the-outside'
@@ -121,7 +122,7 @@ const path = fc
 /** As a client that does not normalise sends it. */
 const onTheWire = path.map((text) => text.replace(/[\0-\x20\x7f-\uffff?#]/g, (letter) => encodeURIComponent(wellFormed(letter))))
 
-t.test('no path leads out', { timeout: 110_000 }, async (t) => {
+t.test('no path leads out', { timeout: 280_000 }, async (t) => {
   const { client, root, scratch } = await serveFiles(t)
   const outside = join(scratch, 'outside')
   makeOutside(outside)
@@ -139,7 +140,7 @@ t.test('no path leads out', { timeout: 110_000 }, async (t) => {
     new Promise((resolve, reject) => {
       const connection = connect(client.port, '127.0.0.1')
       let answer = ''
-      connection.setTimeout(5000, () => connection.destroy(new Error(`${method} ${target}: no answer`)))
+      connection.setTimeout(PATIENCE_MS, () => connection.destroy(new Error(`${method} ${target}: no answer`)))
       connection.on('data', (data) => {
         answer += data.toString('latin1')
       })

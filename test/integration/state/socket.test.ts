@@ -154,8 +154,8 @@ t.test('credentials: none within time, wrong, first message, factory password, e
   t.equal((await silent.closed)[0], 1008, 'no credentials within 5 seconds')
 })
 
-t.test('messages behind the first one wait for it, and an open connection ends with its session', async (t) => {
-  const server = await startServer(t, { args: ['--session-timeout', '3'] })
+t.test('messages behind the first one wait for it', async (t) => {
+  const server = await startServer(t)
   const { token } = await login(server)
   const client = await open(t, server, {})
   client.send({ auth: { token } })
@@ -165,6 +165,13 @@ t.test('messages behind the first one wait for it, and an open connection ends w
   t.match(event, { category: 'recording', type: 'started' })
   t.notOk('actor' in (event ?? {}), 'who did it is for the audit log alone')
   t.notOk(client.messages.some((message) => 'error' in message))
+})
+
+t.test('an open connection ends when the time of its session is over', async (t) => {
+  const server = await startServer(t, { args: ['--session-timeout', '4'] })
+  const { token } = await login(server)
+  const client = await open(t, server, { token })
+  await client.next('brightness')
   t.equal((await client.closed)[0], 1008)
 })
 

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { login } from '../../support/api.ts'
+import { login, PATIENCE_MS } from '../../support/api.ts'
 import { startServer } from '../../support/server.ts'
 
 /** Exit status and all output, whatever it is. */
 async function run(program: string, args: string[]): Promise<{ code: number; output: string }> {
-  const child = promisify(execFile)(program, args, { timeout: 10_000 })
+  const child = promisify(execFile)(program, args, { timeout: PATIENCE_MS })
   child.child.stdin?.end('')
   return child.then(
     ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
