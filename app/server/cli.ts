@@ -30,6 +30,8 @@ export interface Options {
   readonly mediaHelper: string | undefined
   /** The system service of the firmware image; where there is none, nothing of the host can be changed. */
   readonly systemSocket: string
+  /** Certificates that may sign updates. */
+  readonly updateKeyring: string
   readonly rtspMaxConnections: number
   /** Origins that browsers may call from; none by default. */
   readonly corsOrigins: readonly string[]
@@ -81,6 +83,7 @@ const OPTIONS = {
     help: "the firmware image's system service; without it the host stays untouched",
     fallback: '/run/camera-system.sock',
   },
+  'update-keyring': { argument: 'FILE', help: 'whose updates are trusted', fallback: '/etc/rauc/keyring.pem' },
   'rate-limits': { argument: 'SET', help: 'device, overview or off', fallback: 'device' },
   'trusted-proxy': { argument: 'CIDR', help: 'reverse proxy whose X-Forwarded-* are believed; repeatable', multiple: true },
   'https-redirect': { argument: 'on|off', help: 'send plain HTTP to HTTPS, /health excepted', fallback: 'off' },
@@ -219,6 +222,7 @@ function interpret(values: Values): Options {
     logLevel: choice('log-level', LOG_LEVELS),
     mediaHelper: text('media-helper'),
     systemSocket: resolve(text('system-socket') ?? ''),
+    updateKeyring: resolve(text('update-keyring') ?? ''),
     rtspMaxConnections: integer('rtsp-max-connections', 1, 1000),
     corsOrigins: values['cors-origin'] ?? [],
     sessionTimeout: integer('session-timeout', 1, 31_536_000),

@@ -20,11 +20,13 @@ import { NetworkSelfTest, NetworkTrials } from './network/index.ts'
 import {
   answers,
   Clock,
+  inspectBundle,
   lockDataFolder,
   NetworkReader,
   Notify,
   outlive,
   prepareFolder,
+  readBattery,
   recordProcess,
   SystemAgent,
   SystemReader,
@@ -54,6 +56,7 @@ import {
   TimeCorrection,
   TriggeredRecordings,
 } from './recording/index.ts'
+import { FactoryReset, Restart } from './reset/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import {
   recordingBufferSize,
@@ -65,6 +68,16 @@ import {
 } from './state/index.ts'
 import { MIGRATIONS, Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
+import {
+  apiAnswers,
+  Confirmation,
+  Failures,
+  picturesCome,
+  Shelf,
+  storeWorks,
+  Updates,
+  UpdatesConfiguration,
+} from './updates/index.ts'
 import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
 import { defaultMode, givenSections, policyOf, RtspWiring, wireConfiguration } from './wiring.ts'
@@ -136,6 +149,7 @@ export class CameraServer {
         bus,
         {
           keyFolder: data('keys'),
+          carryOverFile: data('persistent', 'users-carry-over.json'),
           adminPassword: this.adminPassword(),
           sessionLifetimeMs: () => configuration.get('security').session_timeout * 1000,
           trustedOrigins: () => configuration.get('security').cors_origins,
@@ -242,6 +256,24 @@ export class CameraServer {
     const networkPorts = () => ({ ...portsOf(http), rtsp: [media.rtspPorts.plain], rtsps: [media.rtspPorts.tls] })
     const ports = () => Object.values(portsOf(http)).flat()
     const networkTrials = await this.begin(new NetworkTrials(agent, network, bus, childLogger(log, 'network'), { ports }))
+    const restart = await this.begin(new Restart(agent, childLogger(log, 'restart')))
+    const updateLog = childLogger(log, 'updates')
+    const updatesConfiguration = new UpdatesConfiguration(store, agent, bus, data('updates', 'hawkbit-token'))
+    const updates = await this.begin(
+      new Updates({
+        agent,
+        shelf: new Shelf(data('updates'), options.mediaRoot, (file) => inspectBundle(file, options.updateKeyring)),
+        settings: updatesConfiguration,
+        failures: new Failures(agent, store, bus, updateLog),
+        restart,
+        jobs,
+        backups,
+        bus,
+        log: updateLog,
+        battery: readBattery,
+        anyRecording,
+      }),
+    )
     await cameras.settled(CAMERA_PATIENCE_MS)
 
     const routes = apiRoutes({
@@ -270,6 +302,9 @@ export class CameraServer {
       networkTrials,
       networkTest: new NetworkSelfTest(network),
       networkPorts,
+      updates,
+      updatesConfiguration,
+      factoryReset: new FactoryReset(agent, auth, restart, bus),
     })
     const tls = certificates.files
     const listener = { address: options.bind }
@@ -299,6 +334,12 @@ export class CameraServer {
     settlePutBack({ store, bus, jobs, storage, care })
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
+    const confirmation = new Confirmation(
+      agent,
+      [storeWorks(store), apiAnswers(options.bind, plain, auth.selfToken), picturesCome(media, cameras)],
+      updateLog,
+    )
+    updates.watch(await this.begin(confirmation))
     const [, ...extraHttp] = http.ports('http')
     const [, ...extraHttps] = http.ports('https')
     return {

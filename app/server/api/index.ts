@@ -15,15 +15,18 @@ import type {
   Thumbnails,
   TriggeredRecordings,
 } from '../recording/index.ts'
+import type { FactoryReset } from '../reset/index.ts'
 import type { Snapshots } from '../snapshots/index.ts'
 import type { State } from '../state/index.ts'
 import type { Certificates } from '../tls/index.ts'
+import type { Updates, UpdatesConfiguration } from '../updates/index.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { backupRoutes } from './backup.ts'
 import { cameraRoutes } from './camera.ts'
 import { certificateRoutes } from './certificate.ts'
 import { configRoutes } from './config.ts'
+import { factoryResetRoutes } from './factory-reset.ts'
 import { filesRoutes } from './files.ts'
 import { jobRoutes } from './jobs.ts'
 import { type NetworkParts, networkRoutes } from './network.ts'
@@ -38,6 +41,7 @@ import { streamsRoutes } from './streams.ts'
 import { type SystemParts, systemRoutes } from './system.ts'
 import { tagCategoryRoutes } from './tag-categories.ts'
 import { tagRoutes } from './tags.ts'
+import { updatesRoutes } from './updates.ts'
 import { userRoutes } from './users.ts'
 
 export interface ApiParts extends SystemParts, NetworkParts {
@@ -57,6 +61,9 @@ export interface ApiParts extends SystemParts, NetworkParts {
   readonly state: State
   readonly backups: Backups
   readonly care: StorageCare
+  readonly updates: Updates
+  readonly updatesConfiguration: UpdatesConfiguration
+  readonly factoryReset: FactoryReset
 }
 
 export function apiRoutes(parts: ApiParts): Route[] {
@@ -83,5 +90,7 @@ export function apiRoutes(parts: ApiParts): Route[] {
     ...filesRoutes(parts.files),
     ...storageRoutes(parts.care, parts.jobs),
     ...streamsRoutes(cameras, media),
+    ...updatesRoutes(parts.updates, parts.updatesConfiguration),
+    ...factoryResetRoutes(parts.factoryReset, parts.updates),
   ]
 }

@@ -1,12 +1,15 @@
 /** Who may come in: the component that ties accounts, sessions and every kind of credentials together. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import type { Bus } from '../bus.ts'
 import { type Caller, type CredentialSource, SESSION_COOKIE } from '../caller.ts'
 import type { Component } from '../component.ts'
 import { ApiError, InvalidCredentials, NotFound, PermissionDenied } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { loadOrCreateKey } from '../platform/index.ts'
+import { loadOrCreateKey, writeFileAtomic } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import { Accounts, type Requester } from './accounts.ts'
+import { CarryOver } from './carry-over.ts'
 import { parseBasic, parseBearer, sameOrigin, sessionCookie } from './credentials.ts'
 import { digestChallenge, digestResponse, equalText, meansTarget, Nonces, parseDigest } from './digest.ts'
 import { ha1, REALM } from './ha1.ts'
@@ -28,6 +31,8 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 export interface AuthOptions {
   /** Folder of the key files. */
   readonly keyFolder: string
+  /** Where accounts wait for the end of a factory reset; undefined: nowhere. */
+  readonly carryOverFile?: string
   /** The admin's password at first start; undefined: the factory password, to be changed. */
   readonly adminPassword: string | undefined
   /** Asked at each login. */
@@ -59,10 +64,16 @@ interface Opened {
   readonly shares: Shares
   readonly transfer: AccountTransfer
   readonly nonces: Nonces
+  readonly carryOver: { write(): void; remove(): void }
 }
+
+/** The server that asks itself whether it answers. */
+const SELF: Caller = { username: 'device', role: 'guest', via: 'bearer', mustChangePassword: false, cameras: [] }
 
 export class Auth implements Component {
   private opened: Opened | undefined
+  /** Opens what a guest may see, for the server's own questions; it is nowhere but in memory. */
+  readonly selfToken = randomBytes(32).toString('base64url')
   private readonly onUserChanged = ({ username }: { username: string }) => this.shares.dropOrphans(username)
 
   constructor(
@@ -77,7 +88,8 @@ export class Auth implements Component {
   async start(): Promise<void> {
     const { store, bus, now, hasher } = this
     const { keyFolder, adminPassword } = this.options
-    const sealKey = loadOrCreateKey(`${keyFolder}/seal.key`, 32)
+    const carried = this.takeIn()
+    const sealKey = loadOrCreateKey(this.sealKeyFile, 32)
     const users = new Users(store, sealKey)
     const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now, (sessionId) => {
       this.bus.emit('session-ended', { sessionId })
@@ -88,7 +100,12 @@ export class Auth implements Component {
     const twoFactor = new TwoFactor(users, gate, sealKey, bus, now)
     const shares = new Shares(store, users, sealKey, bus, now)
     const transfer = new AccountTransfer(users, accounts, sealKey, bus)
-    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, shares, transfer, nonces: new Nonces(now) }
+    const carryOver = {
+      write: () => carried.write({ sealKey, users: users.all() }),
+      remove: () => carried.remove(),
+    }
+    const nonces = new Nonces(now)
+    this.opened = { users, sessions, lockout, gate, accounts, twoFactor, shares, transfer, nonces, carryOver }
     bus.on('user-changed', this.onUserChanged)
     if (users.size > 0) return
     const password = adminPassword ?? FACTORY_PASSWORD
@@ -123,6 +140,11 @@ export class Auth implements Component {
 
   get transfer(): AccountTransfer {
     return this.parts.transfer
+  }
+
+  /** The accounts for after a factory reset. */
+  get carryOver(): Opened['carryOver'] {
+    return this.parts.carryOver
   }
 
   get twoFactor(): TwoFactor {
@@ -209,6 +231,33 @@ export class Auth implements Component {
     this.parts.gate.note(username, address, 'rtsp')
   }
 
+  private get sealKeyFile(): string {
+    return `${this.options.keyFolder}/seal.key`
+  }
+
+  /**
+   * Accounts that a factory reset has left. The key goes first: an end in between begins anew, as there are no accounts yet. Without accounts
+   * nothing is sealed with a key that is here already.
+   */
+  private takeIn(): CarryOver {
+    const { keyFolder, carryOverFile } = this.options
+    const carryOver = new CarryOver(carryOverFile ?? `${keyFolder}/users-carry-over.json`, this.log)
+    const table = this.store.table<string, UserRecord>('users')
+    // Beside accounts it waits for a reset that has been asked for and comes with the next restart of the device.
+    if (table.count() > 0) return carryOver
+    const carried = carryOver.read()
+    if (carried) {
+      mkdirSync(keyFolder, { recursive: true, mode: 0o700 })
+      writeFileAtomic(this.sealKeyFile, carried.sealKey, 0o600)
+      this.store.transaction(() => {
+        for (const user of carried.users) table.put(user.username, user)
+      })
+      this.log.info({ accounts: carried.users.length }, 'accounts kept over the factory reset')
+    }
+    carryOver.remove()
+    return carryOver
+  }
+
   private get parts(): Opened {
     if (!this.opened) throw new Error('authentication is not started')
     return this.opened
@@ -222,6 +271,7 @@ export class Auth implements Component {
   private byToken(token: string, via: Caller['via']): Caller | Promise<Caller> {
     const known = this.parts.sessions.cached(token)
     if (known) return this.callerOf(known, via)
+    if (equalText(token, this.selfToken)) return SELF
     const shared = via === 'cookie' ? null : this.parts.shares.byToken(token, via)
     if (shared) return shared
     return this.parts.sessions.verify(token).then((session) => {

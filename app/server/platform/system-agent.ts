@@ -4,7 +4,7 @@
  */
 import { lstatSync } from 'node:fs'
 import { createConnection } from 'node:net'
-import { UnsupportedSetting } from '../errors.ts'
+import { ApiError, type ErrorCode, UnsupportedSetting } from '../errors.ts'
 
 const WORD = /^[A-Za-z0-9._:,/=+@%-]{1,255}$/
 const MAX_REQUEST = 1024
@@ -29,6 +29,21 @@ export class AgentFailure extends Error {
     super(message)
     this.name = 'AgentFailure'
   }
+}
+
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  SIGNATURE: 'INVALID_FORMAT',
+  COMPATIBLE: 'UNSUPPORTED_SETTING',
+  UNSUPPORTED: 'UNSUPPORTED_SETTING',
+  NOT_BOOTABLE: 'CONFLICT',
+  BUSY: 'CONFLICT',
+  INVALID: 'INVALID_REQUEST',
+}
+
+/** A refusal of the service as clients get it, with the service's own words; any other error as it is. */
+export function agentRefusal(error: unknown): unknown {
+  if (!(error instanceof AgentFailure)) return error
+  return new ApiError(CODES[error.code] ?? 'SERVICE_UNAVAILABLE', error.message === '' ? error.code : error.message, error.code)
 }
 
 /** The answer is missing, cut off or none that can be understood. Clients get it as an INTERNAL_ERROR, like all that nobody has foreseen. */

@@ -86,6 +86,10 @@ POST /api/network/reset
 POST /api/network/restart
 POST /api/system/backup/config
 POST /api/system/restore/config
+GET /api/system/updates/check
+POST /api/system/updates/install
+POST /api/system/updates/rollback
+POST /api/system/factory-reset
 `
   .trim()
   .split('\n')
@@ -95,6 +99,7 @@ const ADMINISTRATION = [
   '/api/system/backup',
   '/api/system/restore',
   '/api/system/certificate',
+  '/api/system/updates',
   '/api/users',
   '/api/audit',
   '/api/network',

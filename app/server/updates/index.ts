@@ -1,0 +1,7 @@
+export { apiAnswers, picturesCome, storeWorks } from './checks.ts'
+export { Confirmation } from './confirmation.ts'
+export { Failures } from './failures.ts'
+export { INDEX_ID, MAX_BUNDLE_BYTES } from './index-file.ts'
+export { MAX_TOKEN, Settings as UpdatesConfiguration, UpdateSettings } from './settings.ts'
+export { type Incoming, Shelf } from './shelf.ts'
+export { Updates } from './updates.ts'

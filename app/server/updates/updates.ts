@@ -1,0 +1,297 @@
+/** Updates of the whole system: what runs, what could run, and the way from one to the other. Nothing is written before everything is checked. */
+import { rmSync } from 'node:fs'
+import type { Backups } from '../backup/index.ts'
+import type { Bus } from '../bus.ts'
+import type { Component } from '../component.ts'
+import { ApiError, Conflict, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
+import type { Job, JobContext, Jobs } from '../jobs/index.ts'
+import type { Logger } from '../log.ts'
+import { agentRefusal, type Battery, type SystemAgent } from '../platform/index.ts'
+import type { Restart } from '../reset/index.ts'
+import { objectOf, parseJson } from './bundle.ts'
+import type { Confirmation } from './confirmation.ts'
+import type { Failures } from './failures.ts'
+import { fetchIndex, type IndexEntry, type ReleaseIndex } from './index-file.ts'
+import { type Candidate, isNewer, type Rules, refusal } from './judge.ts'
+import { download } from './net.ts'
+import type { Settings } from './settings.ts'
+import type { Bundle, Incoming, Shelf } from './shelf.ts'
+import { interpretSlots } from './slots.ts'
+
+const INSTALL_MS = 60 * 60_000
+const JOB_MS = 3 * INSTALL_MS
+/** Of the progress, what a download takes. */
+const DOWNLOAD_SHARE = 0.5
+const LOW_BATTERY_PERCENT = 20
+const NOT_YET_LOOKED_AT = { valid: null, problem: null }
+
+export interface Parts {
+  readonly agent: SystemAgent
+  readonly shelf: Shelf
+  readonly settings: Settings
+  readonly failures: Failures
+  readonly restart: Restart
+  readonly jobs: Jobs
+  readonly backups: Backups
+  readonly bus: Bus
+  readonly log: Logger
+  readonly battery: () => Battery | null
+  readonly anyRecording: () => boolean
+}
+
+export interface InstallRequest {
+  readonly updateId: string
+  readonly backupConfig: boolean
+  readonly restartAfter: boolean
+}
+
+/** From the index, not here yet; or a file here. */
+type Target = { readonly entry: IndexEntry } | { readonly bundle: Bundle }
+
+export class Updates implements Component {
+  private readonly ending = new AbortController()
+  private confirmation: Confirmation | undefined
+  private telling: Promise<void> = Promise.resolve()
+
+  constructor(private readonly parts: Parts) {}
+
+  async start(): Promise<void> {
+    await this.parts.shelf.start()
+    if (this.parts.agent.available) this.telling = this.tellFailures()
+  }
+
+  async stop(): Promise<void> {
+    this.ending.abort(new Error('the server is ending'))
+    await this.telling
+  }
+
+  /** Whose state the status shows; it begins when the API answers. */
+  watch(confirmation: Confirmation): void {
+    this.confirmation = confirmation
+  }
+
+  /** What the image says of itself. */
+  async release() {
+    const { agent } = this.parts
+    agent.require('updates')
+    const info = objectOf(parseJson((await agent.ask(['info']))[0] ?? ''))
+    const text = (name: string): string | null => (typeof info?.[name] === 'string' ? info[name] : null)
+    const [version, compatible] = [text('version'), text('compatible')]
+    if (version === null || compatible === null) throw new Error('the system service does not say what runs')
+    return { version, compatible, build: text('build'), board: text('board'), channel: text('channel'), slot: text('slot') }
+  }
+
+  /** All that could be installed, and what speaks against it. */
+  async check(signal: AbortSignal) {
+    const current = await this.release()
+    const rules = this.rules(current)
+    const [bundles, index] = await Promise.all([this.parts.shelf.list(), this.index(signal)])
+    const updates = [
+      ...(index?.entries ?? []).map((entry) => offeredByIndex(entry, rules)),
+      ...bundles.map((bundle) => offeredHere(bundle, rules)),
+    ]
+    const about = index === null ? null : { url: index.url, error: index.error, ignored: index.ignored }
+    return { current, update_available: updates.some(({ newer }) => newer), updates, index: about }
+  }
+
+  /** The answer of an upload is what the list will say of it. */
+  receive(filename: string, announced: number | null): Promise<Incoming> {
+    this.parts.agent.require('updates')
+    return this.parts.shelf.receive(filename, announced)
+  }
+
+  async install(request: InstallRequest, signal: AbortSignal): Promise<Job> {
+    const { agent, restart, shelf, jobs } = this.parts
+    agent.require('updates')
+    restart.check()
+    const rules = this.rules(await this.release())
+    const target = await this.find(request.updateId, signal)
+    const candidate = 'entry' in target ? { ...target.entry, ...NOT_YET_LOOKED_AT } : target.bundle
+    const refused = refusal(candidate, rules)
+    if (refused) throw refused
+    this.checkBattery()
+    if ('entry' in target) shelf.checkSpace(target.entry.size_bytes)
+    const work = (context: JobContext) => this.carryOut(context, target, request, rules)
+    return jobs.begin('update-install', work, { limitMs: JOB_MS, role: 'admin' })
+  }
+
+  /** Makes the other slot the one that is started, and restarts. */
+  async rollback(targetVersion: string | undefined, preserveData: boolean): Promise<{ slot: string; version: string }> {
+    const { agent, restart, bus } = this.parts
+    agent.require('updates')
+    if (!preserveData)
+      throw new UnsupportedSetting('body.preserve_data', 'A rollback keeps all data; a factory reset is what removes it')
+    restart.check()
+    const { slots } = await this.slots()
+    const other = slots.find(({ state }) => state === 'inactive')
+    if (!other || other.version === null) throw new Conflict('There is no other release on this device', 'slots')
+    if (other.boot_status !== 'good')
+      throw new Conflict(`The release ${other.version} is not fit to be started`, `slot ${other.name}`)
+    if (targetVersion !== undefined && targetVersion !== other.version)
+      throw new Conflict(`The other release on this device is ${other.version}`, 'body.target_version')
+    try {
+      await agent.ask(['activate', other.name])
+    } catch (error) {
+      throw agentRefusal(error)
+    }
+    bus.publish('config', 'update_rolled_back', { slot: other.name, version: other.version })
+    restart.soon('rollback')
+    return { slot: other.name, version: other.version }
+  }
+
+  async status() {
+    const current = await this.release()
+    const [{ booted, primary, slots }, failures] = await Promise.all([this.slots(current.version), this.parts.failures.list()])
+    const waiting = slots.find(({ name }) => name === primary && name !== booted)
+    return {
+      current,
+      booted,
+      primary,
+      slots,
+      pending: waiting ? { slot: waiting.name, version: waiting.version } : null,
+      confirmed: this.confirmation?.confirmed ?? false,
+      waiting_for: this.confirmation?.waitingFor ?? null,
+      failures,
+    }
+  }
+
+  async dismissFailures(): Promise<void> {
+    this.parts.agent.require('updates')
+    await this.parts.failures.dismiss()
+  }
+
+  /** A recording that runs is ended properly, but it ends: that must be meant. */
+  reboot(force: boolean): void {
+    const { agent, restart, anyRecording, bus } = this.parts
+    agent.require('system')
+    restart.check()
+    if (anyRecording() && !force)
+      throw new ApiError('RECORDING_IN_PROGRESS', 'A recording runs; force ends it and restarts', 'body.force')
+    bus.publish('config', 'reboot_requested', { force })
+    restart.soon('asked for')
+  }
+
+  private async carryOut({ signal, progress }: JobContext, target: Target, request: InstallRequest, rules: Rules) {
+    const { agent, shelf, restart, backups, bus } = this.parts
+    const unblock = restart.block('An update is being installed')
+    const unpin = 'entry' in target ? () => {} : shelf.pin(target.bundle.path)
+    const scratch = 'entry' in target ? shelf.scratch() : null
+    let { version } = 'entry' in target ? target.entry : target.bundle
+    try {
+      const backup = request.backupConfig ? (await backups.create({ name: undefined, passphrase: null })).name : null
+      if ('entry' in target && scratch !== null) {
+        progress(0, 'Downloading')
+        await download(target.entry, scratch, { signal, progress: (fraction) => progress(fraction * DOWNLOAD_SHARE) })
+        version = await this.checkDownloaded(scratch, target.entry, rules)
+      }
+      signal.throwIfAborted()
+      const begun = scratch === null ? 0 : DOWNLOAD_SHARE
+      const onProgress = (fraction: number, text: string) => progress(begun + fraction * (1 - begun), text)
+      const path = 'entry' in target ? (scratch ?? '') : target.bundle.path
+      await agent.ask(['install', path], { timeoutMs: INSTALL_MS, signal, onProgress })
+      bus.publish('config', 'update_installed', { version, restart: request.restartAfter })
+      unblock()
+      if (request.restartAfter) restart.soon('update')
+      return { version, backup, restarting: request.restartAfter }
+    } catch (error) {
+      throw agentRefusal(error)
+    } finally {
+      unblock()
+      unpin()
+      if (scratch !== null) rmSync(scratch, { force: true })
+    }
+  }
+
+  /** The index may lie: what counts is what is signed. */
+  private async checkDownloaded(file: string, entry: IndexEntry, rules: Rules): Promise<string> {
+    const bundle = await this.parts.shelf.look(file)
+    const refused = refusal(bundle, rules)
+    if (refused) throw refused
+    if (bundle.version !== entry.version)
+      throw new ApiError('INVALID_FORMAT', `The index promises ${entry.version}, the bundle is ${bundle.version}`, 'version')
+    return entry.version
+  }
+
+  private async find(id: string, signal: AbortSignal): Promise<Target> {
+    if (id.includes(':')) {
+      const bundle = (await this.parts.shelf.list()).find((one) => one.id === id)
+      if (!bundle) throw new NotFound(`update ${id}`)
+      return { bundle }
+    }
+    const { index_url } = this.parts.settings.get()
+    const entry = index_url === null ? undefined : (await fetchIndex(index_url, signal)).entries.find((one) => one.id === id)
+    if (!entry) throw new NotFound(`update ${id}`)
+    return { entry }
+  }
+
+  /** An index that cannot be had keeps the bundles that are here from nobody. */
+  private async index(signal: AbortSignal): Promise<(ReleaseIndex & { url: string; error: string | null }) | null> {
+    const { index_url: url } = this.parts.settings.get()
+    if (url === null) return null
+    try {
+      return { ...(await fetchIndex(url, signal)), url, error: null }
+    } catch (error) {
+      return { entries: [], ignored: 0, url, error: errorText(error) }
+    }
+  }
+
+  private async slots(runningVersion?: string) {
+    const version = runningVersion ?? (await this.release()).version
+    return interpretSlots(await this.parts.agent.ask(['slots']), version)
+  }
+
+  private rules({ version, compatible }: { version: string; compatible: string }): Rules {
+    return { version, compatible, allowDowngrade: this.parts.settings.get().allow_downgrade }
+  }
+
+  private checkBattery(): void {
+    const battery = this.parts.battery()
+    if (battery?.discharging && battery.percent < LOW_BATTERY_PERCENT)
+      throw new Conflict(`The battery is at ${battery.percent} %; connect the power supply first`, 'battery')
+  }
+
+  private async tellFailures(): Promise<void> {
+    try {
+      await this.parts.failures.tell(this.ending.signal)
+    } catch (error) {
+      if (!this.ending.signal.aborted) this.parts.log.warn({ error: errorText(error) }, 'failed updates cannot be asked for')
+    }
+  }
+}
+
+/** What a client is told of one update. */
+export interface Offer {
+  readonly id: string
+  readonly source: 'index' | Bundle['source']
+  readonly version: string | null
+  readonly compatible: string | null
+  readonly size_bytes: number
+  readonly build: string | null
+  readonly released: string | null
+  readonly notes: string | null
+  /** Whether its signature is one that this device trusts; null: nobody has looked yet. */
+  readonly valid: boolean | null
+  readonly installable: boolean
+  readonly newer: boolean
+  /** What speaks against it. */
+  readonly reason: string | null
+}
+
+function offeredByIndex({ id, version, compatible, size_bytes, notes, released }: IndexEntry, rules: Rules): Offer {
+  const candidate = { version, compatible, ...NOT_YET_LOOKED_AT }
+  const told = { size_bytes, build: null, released: released ?? null, notes: notes ?? null, valid: null }
+  return { id, source: 'index', version, compatible, ...told, ...verdict(candidate, rules) }
+}
+
+function offeredHere(
+  { id, source, version, compatible, size_bytes, build, description, valid, problem }: Bundle,
+  rules: Rules,
+): Offer {
+  const told = { size_bytes, build, released: null, notes: description, valid }
+  return { id, source, version, compatible, ...told, ...verdict({ version, compatible, valid, problem }, rules) }
+}
+
+function verdict(candidate: Candidate, rules: Rules) {
+  const reason = refusal(candidate, rules)?.message ?? null
+  return { installable: reason === null, newer: isNewer(candidate, rules), reason }
+}
