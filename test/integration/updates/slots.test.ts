@@ -1,0 +1,158 @@
+/** Which release runs, which one failed, and the way back; restarts; hawkBit. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Json, login, until } from '../../support/api.ts'
+import { DATA } from '../../support/fake-system.ts'
+import { startServer } from '../../support/server.ts'
+import { PATH, slots, startAppliance } from './harness.ts'
+
+const FAILURE = {
+  slot: 'B',
+  version: '1.3.0',
+  installed: '2026-11-01T10:00:00Z',
+  detected: '2026-11-01T10:09:00Z',
+  attempts: 3,
+  stage: 'server',
+  reason: 'not healthy within 180 s',
+  log: ['camera-server: something is wrong', 'camera-server exited'],
+}
+const TOKEN = 'hawkbit-Secret-1234'
+
+t.test('slots, confirmation, failures', async (t) => {
+  const failures = [DATA(FAILURE), 'done']
+  const { api, system, server } = await startAppliance(t, { failures, slots: slots({ version: '1.3.0', primary: 'rootfs.1' }) })
+
+  await t.test('a release is confirmed when the API answers and new pictures come', async (t) => {
+    await until(
+      () => system.asked('healthy').length,
+      (times) => times > 0,
+      'the confirmation',
+      20_000,
+    )
+    const { body } = await until(
+      () => api.get(`${PATH}/status`),
+      ({ body }) => String(body.confirmed) === 'true',
+      'the status',
+    )
+    t.match(body, {
+      current: { version: '1.2.3', slot: 'A' },
+      booted: 'A',
+      primary: 'B',
+      slots: [
+        { name: 'A', state: 'booted', version: '1.2.3', tries_left: 3 },
+        { name: 'B', state: 'inactive', version: '1.3.0', tries_left: 2 },
+      ],
+      pending: { slot: 'B', version: '1.3.0' },
+      waiting_for: null,
+      failures: [FAILURE],
+    })
+    t.equal(system.asked('healthy').length, 1, 'once is enough')
+  })
+
+  await t.test('a failed update is told once, also after a restart of the server', async (t) => {
+    const alerts = async (as = api) => (await as.get('/api/audit?action=alert.update_failed')).body
+    t.match(await alerts(), { total: 1, entries: [{ data: { slot: 'B', stage: 'server', version: '1.3.0' } }] })
+    t.match(
+      server.log.find((line) => line.includes('an update failed')),
+      /something is wrong/,
+    )
+    await server.stop()
+    const args = ['--system-socket', system.socket, '--rate-limits', 'off', '--camera', 'test:640x360@30']
+    const again = await startServer(t, { dataDir: server.dataDir, args })
+    const asked = system.asked('failures').length
+    const other = await login(again)
+    t.match((await other.get(`${PATH}/status`)).body.failures, [FAILURE])
+    t.ok(system.asked('failures').length > asked)
+    t.match(await alerts(other), { total: 1 })
+    system.answer('dismiss-failures', ['done'])
+    t.match(await other.delete(`${PATH}/failures`), { status: 200 })
+    t.same(system.asked('dismiss-failures'), ['dismiss-failures'])
+  })
+})
+
+t.test('the way back, restarts, and the fleet', async (t) => {
+  const { api, system, server, shelf } = await startAppliance(t, { slots: slots({ version: '' }), activate: ['done'] })
+  const rollback = (body?: object) => api.post(`${PATH}/rollback`, body)
+
+  await t.test('there is a way back only to a release that is there and fit', async (t) => {
+    t.match(await rollback(), { status: 409, body: { error: { details: 'slots' } } })
+    system.answer('slots', slots({ boot_status: 'bad' }))
+    t.match(await rollback(), { status: 409, body: { error: { details: 'slot B' } } })
+    system.answer('slots', slots())
+    t.match(await rollback({ target_version: '1.0.0' }), { status: 409, body: { error: { details: 'body.target_version' } } })
+    t.match(await rollback({ preserve_data: false }), {
+      status: 422,
+      body: { error: { code: 'UNSUPPORTED_SETTING', details: 'body.preserve_data' } },
+    })
+    system.answer('activate', ['failed NOT_BOOTABLE slot B is empty'])
+    t.match(await rollback(), { status: 409, body: { error: { message: 'slot B is empty' } } })
+    t.same(system.asked('reboot'), [])
+  })
+
+  await t.test('a restart cuts no recording off unless that is meant', async (t) => {
+    const started = await api.post('/api/recording/start', { duration: 0 })
+    t.equal(started.status, 200)
+    t.match(await api.post('/api/system/reboot'), { status: 409, body: { error: { code: 'RECORDING_IN_PROGRESS' } } })
+    t.same(system.asked('reboot'), [])
+    t.equal((await api.post('/api/recording/stop')).status, 200)
+  })
+
+  await t.test('hawkBit: its token is written for the system service, and told to nobody', async (t) => {
+    const file = join(shelf, 'hawkbit-token')
+    const fleet = { enabled: true, server: 'fleet.example:8443', target: 'camera-7', tenant: 'DEFAULT', auth: 'target' }
+    const put = (hawkbit: object) => api.put(`${PATH}/config`, { hawkbit })
+    t.match(await put(fleet), { status: 400, body: { error: { details: 'body.hawkbit.token' } } })
+    t.match(await put({ ...fleet, token: TOKEN, target: '' }), {
+      status: 400,
+      body: { error: { details: 'body.hawkbit.target' } },
+    })
+    t.match(await put({ ...fleet, token: 'two words' }), { status: 400 })
+    t.match(await put({ ...fleet, token: TOKEN, server: 'a b' }), { status: 400 })
+    system.answer('hawkbit', ['failed UNSUPPORTED rauc-hawkbit-updater is not part of this image'])
+    t.match(await put({ ...fleet, token: TOKEN }), { status: 422, body: { error: { message: /not part of this image/ } } })
+    t.equal(existsSync(file), false)
+    t.match((await api.get(`${PATH}/config`)).body, { hawkbit: { enabled: false, token_set: false } })
+
+    let read = ''
+    system.answer('hawkbit', (_args, { say }) => {
+      read = readFileSync(file, 'utf8')
+      say('done')
+    })
+    const on = await put({ ...fleet, token: TOKEN })
+    t.match(on, { status: 200, body: { hawkbit: { ...fleet, token_set: true } } })
+    t.equal(read, `${TOKEN}\n`)
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.equal(system.asked('hawkbit').at(-1), 'hawkbit on fleet.example:8443 DEFAULT camera-7 target')
+    const asked = system.asked('hawkbit').length
+    t.match(await put(fleet), { status: 200 }, 'the token stays')
+    t.equal(system.asked('hawkbit').length, asked, 'nothing to do')
+    t.match(await put({}), { status: 200, body: { hawkbit: { enabled: false, token_set: true } } })
+    t.equal(system.asked('hawkbit').at(-1), 'hawkbit off')
+    const everything = [
+      on.body,
+      (await api.get(`${PATH}/config`)).body,
+      (await api.get('/api/audit')).body,
+      server.log,
+      system.requests,
+    ]
+    t.notMatch(JSON.stringify(everything), TOKEN)
+  })
+
+  await t.test('back: the answer first, then the restart', async (t) => {
+    system.answer('activate', ['done'])
+    t.match(await rollback({ target_version: '1.1.0', preserve_data: true }), {
+      status: 200,
+      body: { success: true, slot: 'B', version: '1.1.0', restarting: true },
+    })
+    t.equal(system.asked('activate').at(-1), 'activate B')
+    t.match(await api.post('/api/system/reboot'), { status: 409, body: { error: { details: 'restart' } } })
+    await until(
+      () => system.asked('reboot').length,
+      (times) => times === 1,
+      'the restart',
+    )
+    const { entries } = (await api.get('/api/audit?action=config.update_rolled_back')).body
+    t.match(entries as unknown as Json[], [{ username: 'admin', data: { slot: 'B', version: '1.1.0' } }])
+  })
+})
