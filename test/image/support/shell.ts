@@ -70,6 +70,11 @@ export class Shell {
     return result
   }
 
+  /** Without anybody at the other end the shell ends at once, again and again, which takes time from everything else. */
+  attach(limitMs: number): void {
+    this.#queue = this.#queue.then(() => this.#connected(AbortSignal.timeout(limitMs))).catch(() => undefined)
+  }
+
   close(): void {
     this.#socket?.destroy()
     this.#socket = undefined

@@ -30,6 +30,7 @@ export const BOOT_LIMIT_MS = 240_000
 /** A machine that starts over and over is broken. */
 const MAX_BOOTS = 40
 const RUN_LIMIT_MS = 60_000
+const ATTACH_LIMIT_MS = 10_000
 const POLL_MS = 100
 
 export interface MachineOptions {
@@ -202,6 +203,7 @@ export class Machine {
     closeSync(complaints)
     this.#process = child
     this.#poweredOnAt = performance.now()
+    this.shell.attach(ATTACH_LIMIT_MS)
     child.on('error', (error) => {
       this.#fault = error
     })
