@@ -15,21 +15,27 @@ install -m 755 board/common/initrd/init "$work/root/init"
 
 # add LIST ORDER: unpacks the modules of LIST and writes the order to load them to ORDER.
 add() {
-  local file name
+  local files file name
+  files=$(scripts/image/modules.sh "$tree" "$kernel" "$1")
   while read -r file; do
     name=$(basename "$file" .xz)
     xz -dc "$tree/usr/lib/modules/$kernel/kernel/$file" >"$work/root/modules/$name"
     echo "$name"
-  done < <(scripts/image/modules.sh "$tree" "$kernel" "$1") >"$2"
+  done <<<"$files" >"$2"
 }
 
-add "$BOARD_DIR/initrd-modules.txt" "$work/root/modules/order"
-number=0
-while read -r name; do
-  echo "$name" >"$work/one"
-  add "$work/one" "$work/root/modules/watchdog.$number"
-  number=$((number + 1))
-done < <(list "$BOARD_DIR/watchdog-modules.txt")
+# one_by_one LIST PREFIX: an order of its own for each module of LIST, numbered.
+one_by_one() {
+  local number=10 name
+  while read -r name; do
+    add <(echo "$name") "$work/root/modules/$2.$number"
+    number=$((number + 1))
+  done < <(list "$1")
+}
+
+add <(echo squashfs) "$work/root/modules/file-system"
+one_by_one "$BOARD_DIR/initrd-modules.txt" disc
+one_by_one "$BOARD_DIR/watchdog-modules.txt" watchdog
 
 find "$work/root" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-0}" {} +
 (cd "$work/root" && find . -print0 | LC_ALL=C sort -z | cpio --null --create --format newc --owner 0:0 --reproducible --quiet) >"$out"

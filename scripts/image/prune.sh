@@ -48,10 +48,11 @@ find "$new/usr/bin" -name 'gst-*' ! -name gst-inspect-1.0 -delete
 # Kernel modules: those listed with what they depend on.
 modules=$new/usr/lib/modules/$kernel
 mv "$modules/kernel" "$modules/all"
+files=$(scripts/image/modules.sh "$base" "$kernel" "$BOARD_DIR/modules.txt")
 while read -r file; do
   mkdir -p "$(dirname "$modules/kernel/$file")"
   mv "$modules/all/$file" "$modules/kernel/$file"
-done < <(scripts/image/modules.sh "$base" "$kernel" "$BOARD_DIR/modules.txt")
+done <<<"$files"
 rm -rf "$modules/all" "$modules"/{build,source}
 chroot "$new" depmod -a "$kernel"
 

@@ -2,7 +2,7 @@
 # squashfs.sh TREE OUT VERSION [LEVEL]: TREE as squashfs, with VERSION in its /etc/camera-release. gzip, since GRUB reads the kernel out of it.
 set -euo pipefail
 
-tree=$1 out=$2 version=$3 level=${4:-9}
+tree=$1 out=$2 version=$3 level=${4:-6}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sed "s/^VERSION=.*/VERSION=$version/" "$tree/etc/camera-release" >"$work/camera-release"
