@@ -17,9 +17,10 @@ step "what stays of them: $(basename "$pruned")"
 rm -rf "$tree"
 cp -a "$pruned" "$tree"
 
-# in_tree COMMAND…: with the tree's own programs.
+# in_tree COMMAND…: with the tree's own programs, and a /proc that goes with them.
 in_tree() {
-  chroot "$tree" /usr/bin/env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 "$@"
+  # shellcheck disable=SC2016 # for the inner shell
+  unshare --mount --pid --fork sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' sh "$tree" /usr/bin/env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 "$@"
 }
 
 # Ours. Modes as in Git, whatever the umask of the checkout was.
@@ -50,7 +51,7 @@ rm -f "$tree/usr/bin/gst-inspect-1.0"
 
 # Users, units, device database, loader cache: / is read-only, so all of it happens here.
 in_tree systemd-sysusers
-in_tree systemctl preset-all --quiet 2>/dev/null
+in_tree systemctl preset-all --quiet
 in_tree systemctl set-default --quiet multi-user.target
 in_tree systemd-hwdb update --usr
 in_tree ldconfig
