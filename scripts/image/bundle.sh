@@ -51,5 +51,5 @@ format=verity
 filename=rootfs.squashfs
 MANIFEST
 # What is in it is compressed already: the bundle itself stores it as it is.
-rauc bundle --cert="$cert" --key="$key" --mksquashfs-args='-noD -noF -noI' "$work/content" "$work/bundle.raucb" >/dev/null
+quietly rauc bundle --cert="$cert" --key="$key" --mksquashfs-args='-noD -noF -noI' "$work/content" "$work/bundle.raucb"
 mv -f "$work/bundle.raucb" "$out"

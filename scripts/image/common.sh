@@ -33,3 +33,9 @@ forget_others() {
     [ "$tree" = "$2" ] || rm -rf "$tree"
   done
 }
+
+# quietly COMMAND…: shows what it says only where it fails.
+quietly() {
+  local said
+  said=$("$@" 2>&1) || { echo "$said" >&2; return 1; }
+}

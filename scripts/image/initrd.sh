@@ -33,7 +33,7 @@ one_by_one() {
   done < <(list "$1")
 }
 
-add <(echo squashfs) "$work/root/modules/file-system"
+add <(echo squashfs watchdog) "$work/root/modules/first"
 one_by_one "$BOARD_DIR/initrd-modules.txt" disc
 one_by_one "$BOARD_DIR/watchdog-modules.txt" watchdog
 

@@ -31,7 +31,7 @@ rm -rf "$work"
 mkdir -p "$work"/{root,tmp,out}
 scripts/image/grub.sh "$work/in"
 ln "$OUT/rootfs.squashfs" "$work/in/rootfs.squashfs"
-genimage --config "$BOARD_DIR/genimage.cfg" --rootpath "$work/root" --tmppath "$work/tmp" --inputpath "$work/in" --outputpath "$work/out" --loglevel 1
+quietly genimage --config "$BOARD_DIR/genimage.cfg" --rootpath "$work/root" --tmppath "$work/tmp" --inputpath "$work/in" --outputpath "$work/out"
 mv -f "$work/out/disk.img" "$OUT/disk.img"
 rm -rf "$work"
 step "disk: $(mib "$(stat -c %s "$OUT/disk.img")"), $(mib "$(($(stat -c %b "$OUT/disk.img") * 512))") in use"
