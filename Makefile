@@ -60,7 +60,7 @@ test-install:
 	@scripts/install.sh test
 
 test-unit: ## pure logic
-	$(TAP) $(call tests,unit)
+	$(TAP) test/unit/all.ts
 
 test-integration: build ## the server through its interfaces, with the real helper
 	$(TAP) $(call tests,integration)
