@@ -1,0 +1,65 @@
+/** The units as systemd reads them, the firewall as nft does, and that nothing names what is not there. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { LOADERS, OVERLAY } from './machine.ts'
+
+const UNITS = 'usr/lib/systemd/system'
+/** Programs of the image that the units start; here only their names matter. */
+const PROGRAMS = ['usr/bin/camera-server', 'usr/bin/rauc-hawkbit-updater', 'usr/sbin/sshd', 'usr/sbin/nft']
+const MAX_EXPOSURE = 3
+
+for (const loader of LOADERS) {
+  t.test(loader, async (t) => {
+    const root = mkdtempSync(join(tmpdir(), 'units-'))
+    t.teardown(() => rmSync(root, { recursive: true, force: true }))
+    cpSync('/usr/lib/systemd/system', join(root, UNITS), { recursive: true, verbatimSymlinks: true })
+    for (const part of ['common', loader]) cpSync(join(OVERLAY, part), root, { recursive: true, verbatimSymlinks: true })
+    for (const program of PROGRAMS) {
+      mkdirSync(join(root, dirname(program)), { recursive: true })
+      writeFileSync(join(root, program), '#!/bin/sh\n')
+      chmodSync(join(root, program), 0o755)
+    }
+    const names = ['common', loader]
+      .map((part) => join(OVERLAY, part, UNITS))
+      .filter((folder) => existsSync(folder))
+      .flatMap((folder) => readdirSync(folder))
+      .filter((name) => /\.(service|socket|mount)$/.test(name))
+      .map((name) => name.replace('@.', '@x.'))
+    t.ok(names.length >= 15)
+    const verify = spawnSync('systemd-analyze', ['verify', `--root=${root}`, '--man=no', '--recursive-errors=no', ...names], {
+      encoding: 'utf8',
+    })
+    t.equal(verify.stderr, '')
+    t.equal(verify.status, 0)
+
+    const security = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=yes', `--root=${root}`, '--no-pager', 'camera-server.service'],
+      { encoding: 'utf8' },
+    )
+    const exposure = Number(/exposure level for camera-server\.service: ([\d.]+)/.exec(security.stdout)?.[1])
+    t.ok(exposure < MAX_EXPOSURE, `exposure ${exposure}`)
+    t.comment(`exposure of camera-server.service: ${exposure}`)
+
+    const scripts = new Set<string>()
+    for (const name of readdirSync(join(root, UNITS)).filter((name) => name.startsWith('camera-') && name.endsWith('.service')))
+      for (const [, path = ''] of readFileSync(join(root, UNITS, name), 'utf8').matchAll(/(\/usr\/lib\/camera\/[\w-]+)/g))
+        scripts.add(path)
+    for (const path of scripts) t.ok(existsSync(join(root, path)), path)
+  })
+}
+
+t.test('the firewall lets in what is listed and nothing else', async (t) => {
+  const rules = readFileSync(join(OVERLAY, 'common/etc/camera/nftables.conf'), 'utf8')
+  t.match(rules, /hook input priority filter; policy drop;/)
+  t.match(rules, /hook forward priority filter; policy drop;/)
+  t.same(
+    [...rules.matchAll(/^\s*(\w+ dport .*) accept$/gm)].map(([, rule]) => rule),
+    ['tcp dport { 80, 443, 322, 554, 8080, 8081, 8082 }', 'udp dport { 3702, 5353 }', 'tcp dport @optional_tcp'],
+  )
+  const check = spawnSync('/usr/sbin/nft', ['-c', '-f', join(OVERLAY, 'common/etc/camera/nftables.conf')], { encoding: 'utf8' })
+  t.equal(check.stderr, '')
+})
