@@ -12,7 +12,7 @@ TARGET_SCRIPTS := $(shell find overlay -path '*/usr/lib/camera/*' -type f)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea test-image test-image-full
+.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea test-image test-image-full test-overlay
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -54,13 +54,16 @@ keys: ## development keys for update bundles in build/keys
 bundle: ## a signed update bundle of a root file system (ARGS="--root TREE --version V --out FILE")
 	@scripts/image/bundle.sh $(ARGS)
 
-test: test-install build lint test-unit test-integration test-stress test-c test-media test-crash test-web test-leak test-sea ## everything that must hold
+test: test-install build lint test-unit test-overlay test-integration test-stress test-c test-media test-crash test-web test-leak test-sea ## everything that must hold
 
 test-install:
 	@scripts/install.sh test
 
 test-unit: ## pure logic
 	$(TAP) test/unit/all.ts
+
+test-overlay: ## the firmware's scripts under dash and busybox, its units and its firewall
+	$(TAP) $(call tests,overlay)
 
 test-integration: build ## the server through its interfaces, with the real helper
 	$(TAP) $(call tests,integration)

@@ -9,7 +9,10 @@ build_packages=(
   libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev libgstrtspserver-1.0-dev libjson-glib-dev libturbojpeg0-dev glib-networking
   gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav gstreamer1.0-alsa
 )
-test_packages=(chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2 rauc openssl)
+test_packages=(
+  chromium clang-format curl ffmpeg shellcheck gstreamer1.0-tools procps iproute2 rauc openssl
+  busybox e2fsprogs grub-common nftables openssh-client systemd util-linux
+)
 bench_packages=(nginx-light)
 image_packages=(
   binutils-x86-64-linux-gnu binutils-aarch64-linux-gnu qemu-user-static
