@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiRoutes } from './api/index.ts'
+import { Appliance } from './appliance.ts'
 import { AuditLog } from './audit/index.ts'
 import { Auth, RTSP_REALM, RtspAccess } from './auth/index.ts'
 import { Backups } from './backup/index.ts'
@@ -20,13 +21,11 @@ import { NetworkSelfTest, NetworkTrials } from './network/index.ts'
 import {
   answers,
   Clock,
-  inspectBundle,
   lockDataFolder,
   NetworkReader,
   Notify,
   outlive,
   prepareFolder,
-  readBattery,
   recordProcess,
   SystemAgent,
   SystemReader,
@@ -56,7 +55,6 @@ import {
   TimeCorrection,
   TriggeredRecordings,
 } from './recording/index.ts'
-import { FactoryReset, Restart } from './reset/index.ts'
 import { Snapshots } from './snapshots/index.ts'
 import {
   recordingBufferSize,
@@ -68,16 +66,6 @@ import {
 } from './state/index.ts'
 import { MIGRATIONS, Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
-import {
-  apiAnswers,
-  Confirmation,
-  Failures,
-  picturesCome,
-  Shelf,
-  storeWorks,
-  Updates,
-  UpdatesConfiguration,
-} from './updates/index.ts'
 import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
 import { defaultMode, givenSections, policyOf, RtspWiring, wireConfiguration } from './wiring.ts'
@@ -256,23 +244,8 @@ export class CameraServer {
     const networkPorts = () => ({ ...portsOf(http), rtsp: [media.rtspPorts.plain], rtsps: [media.rtspPorts.tls] })
     const ports = () => Object.values(portsOf(http)).flat()
     const networkTrials = await this.begin(new NetworkTrials(agent, network, bus, childLogger(log, 'network'), { ports }))
-    const restart = await this.begin(new Restart(agent, childLogger(log, 'restart')))
-    const updateLog = childLogger(log, 'updates')
-    const updatesConfiguration = new UpdatesConfiguration(store, agent, bus, data('updates', 'hawkbit-token'))
-    const updates = await this.begin(
-      new Updates({
-        agent,
-        shelf: new Shelf(data('updates'), options.mediaRoot, (file) => inspectBundle(file, options.updateKeyring)),
-        settings: updatesConfiguration,
-        failures: new Failures(agent, store, bus, updateLog),
-        restart,
-        jobs,
-        backups,
-        bus,
-        log: updateLog,
-        battery: readBattery,
-        anyRecording,
-      }),
+    const appliance = await this.begin(
+      new Appliance({ options, agent, store, auth, jobs, backups, media, cameras, bus, log, anyRecording }),
     )
     await cameras.settled(CAMERA_PATIENCE_MS)
 
@@ -302,9 +275,9 @@ export class CameraServer {
       networkTrials,
       networkTest: new NetworkSelfTest(network),
       networkPorts,
-      updates,
-      updatesConfiguration,
-      factoryReset: new FactoryReset(agent, auth, restart, bus),
+      updates: appliance.updates,
+      updatesConfiguration: appliance.updatesConfiguration,
+      factoryReset: appliance.factoryReset,
     })
     const tls = certificates.files
     const listener = { address: options.bind }
@@ -334,12 +307,7 @@ export class CameraServer {
     settlePutBack({ store, bus, jobs, storage, care })
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
-    const confirmation = new Confirmation(
-      agent,
-      [storeWorks(store), apiAnswers(options.bind, plain, auth.selfToken), picturesCome(media, cameras)],
-      updateLog,
-    )
-    updates.watch(await this.begin(confirmation))
+    appliance.watch(plain)
     const [, ...extraHttp] = http.ports('http')
     const [, ...extraHttps] = http.ports('https')
     return {

@@ -6,6 +6,7 @@ import {
   type Incoming,
   MAX_BUNDLE_BYTES,
   MAX_TOKEN,
+  PENDING_STATES,
   UpdateSettings,
   type Updates,
   type UpdatesConfiguration,
@@ -173,7 +174,12 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
         booted: Text,
         primary: Nullable(Type.String({ description: 'the slot that is started first' })),
         slots: Type.Array(Slot),
-        pending: Nullable(Type.Object({ slot: Type.String(), version: Text }, { description: 'runs after the next restart' })),
+        pending: Nullable(
+          Type.Object(
+            { slot: Type.String(), version: Text, state: Enum(PENDING_STATES, '`on_trial`: it runs, and is not confirmed yet') },
+            { description: 'a release that is not confirmed in its slot' },
+          ),
+        ),
         confirmed: Type.Boolean({ description: 'the running release has shown itself healthy since the server started' }),
         waiting_for: Nullable(Type.String({ description: 'what it has not shown yet' })),
         failures: Type.Array(Failure),

@@ -37,7 +37,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   UNSUPPORTED: 'UNSUPPORTED_SETTING',
   NOT_BOOTABLE: 'CONFLICT',
   BUSY: 'CONFLICT',
-  INVALID: 'INVALID_REQUEST',
+  NOT_FOUND: 'NOT_FOUND',
 }
 
 /** A refusal of the service as clients get it, with the service's own words; any other error as it is. */

@@ -1,8 +1,9 @@
 /** Reading from other servers: bounded in size and time, certificates checked, never from HTTPS back to HTTP. */
 import { createHash } from 'node:crypto'
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { ApiError, errorText } from '../errors.ts'
 import { full } from '../files/index.ts'
+import { createBundle } from './shelf.ts'
 
 /** With nothing new for so long a download is given up. */
 const STALL_MS = 30_000
@@ -50,7 +51,7 @@ export async function download({ url, size_bytes, sha256 }: Wanted, file: string
   const { signal, progress, stallMs = STALL_MS } = options
   const stalled = new AbortController()
   const timer = setTimeout(() => stalled.abort(new Error(`nothing came for ${stallMs} ms`)), stallMs)
-  const handle = await full(open(file, 'wx', 0o640))
+  const handle = await full(createBundle(file))
   try {
     const response = await ask(url, AbortSignal.any([signal, stalled.signal]))
     const hash = createHash('sha256')

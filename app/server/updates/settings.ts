@@ -80,8 +80,8 @@ export class Settings {
   private check({ index_url, hawkbit }: UpdateSettings, token: string | undefined): void {
     if (index_url !== null && httpUrl(index_url) === null)
       throw new InvalidRequest('body.index_url', 'Expected the address of an HTTP or HTTPS server, without a password')
-    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-      throw new InvalidRequest('body.hawkbit.token', 'Expected ASCII characters without blanks')
+    if (token !== undefined && !/^[A-Za-z0-9._~+/=-]+$/.test(token))
+      throw new InvalidRequest('body.hawkbit.token', 'Expected letters, digits and . _ ~ + / = -')
     if (!hawkbit.enabled) return
     for (const name of ['server', 'target'] as const)
       if (hawkbit[name] === '') throw new InvalidRequest(`body.hawkbit.${name}`, 'hawkBit needs this')

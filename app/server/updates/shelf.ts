@@ -1,7 +1,7 @@
 /** Bundles that lie here: those uploaded, in a folder of ours, and those on mounted media. What RAUC says of each is remembered. */
 import { randomUUID } from 'node:crypto'
 import { type Dirent, renameSync, rmSync, statSync } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ApiError, Conflict, InvalidRequest } from '../errors.ts'
 import { full, sanitiseStem } from '../files/index.ts'
@@ -160,12 +160,12 @@ export class Incoming {
     private readonly shelf: Shelf,
     private readonly name: string,
     private readonly scratch: string,
-    private file: Awaited<ReturnType<typeof open>> | null,
+    private file: FileHandle | null,
   ) {}
 
   static async open(shelf: Shelf, name: string): Promise<Incoming> {
     const scratch = shelf.scratch()
-    return new Incoming(shelf, name, scratch, await full(open(scratch, 'wx', 0o640)))
+    return new Incoming(shelf, name, scratch, await full(createBundle(scratch)))
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -198,6 +198,13 @@ export class Incoming {
       this.shelf.received()
     }
   }
+}
+
+/** RAUC makes a bundle that it installs root's own: whoever sent it must be able to read it afterwards. The folder keeps others out. */
+export async function createBundle(file: string): Promise<FileHandle> {
+  const handle = await open(file, 'wx', 0o644)
+  await handle.chmod(0o644)
+  return handle
 }
 
 const NOTHING = { version: null, compatible: null, build: null, description: null }

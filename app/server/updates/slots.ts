@@ -19,12 +19,22 @@ export interface Slots {
   /** Tried first at the next boot. */
   readonly primary: string | null
   readonly slots: readonly Slot[]
+  readonly pending: Pending | null
 }
 
-/** `lines` are the answer of the system service: RAUC's status as JSON, then `env KEY=VALUE …`. */
+export const PENDING_STATES = ['installing', 'waits_for_restart', 'on_trial'] as const
+
+/** A release that has not been confirmed in its slot yet. */
+export interface Pending {
+  readonly slot: string
+  readonly version: string | null
+  readonly state: (typeof PENDING_STATES)[number]
+}
+
+/** `lines` are the answer of the system service: RAUC's status as JSON, `env KEY=VALUE …`, and `pending KEY=VALUE …` of an update. */
 export function interpretSlots(lines: readonly string[], runningVersion: string | null): Slots {
   const status = objectOf(parseJson(lines.find((line) => line.startsWith('{')) ?? ''))
-  const environment = environmentOf(lines.find((line) => line.startsWith('env ')) ?? '')
+  const environment = pairsOf('env', lines)
   const found = slotsOf(status?.slots)
   const named = (reference: unknown): string | null => {
     const slot = found.find(({ device, bootname }) => typeof reference === 'string' && [device, bootname].includes(reference))
@@ -46,7 +56,23 @@ export function interpretSlots(lines: readonly string[], runningVersion: string 
       tries_left: triesLeft(environment, bootname),
     }
   })
-  return { booted, primary: named(status?.boot_primary), slots: slots.sort((a, b) => (a.name < b.name ? -1 : 1)) }
+  const primary = named(status?.boot_primary)
+  const pending = pendingOf(pairsOf('pending', lines), booted) ?? waiting(slots, booted, primary)
+  return { booted, primary, slots: slots.sort((a, b) => (a.name < b.name ? -1 : 1)), pending }
+}
+
+function pendingOf(update: ReadonlyMap<string, string>, booted: string | null): Pending | null {
+  const slot = update.get('slot')
+  if (slot === undefined) return null
+  const installing = update.get('state') === 'installing' && slot !== booted
+  const state = slot === booted ? 'on_trial' : installing ? 'installing' : 'waits_for_restart'
+  return { slot, version: update.get('version') || null, state }
+}
+
+/** Also after a rollback. */
+function waiting(slots: readonly Slot[], booted: string | null, primary: string | null): Pending | null {
+  const next = slots.find(({ name }) => name === primary && name !== booted)
+  return next ? { slot: next.name, version: next.version, state: 'waits_for_restart' } : null
 }
 
 interface Found {
@@ -69,7 +95,8 @@ function slotsOf(list: unknown): Found[] {
   )
 }
 
-function environmentOf(line: string): ReadonlyMap<string, string> {
+function pairsOf(head: string, lines: readonly string[]): ReadonlyMap<string, string> {
+  const line = lines.find((one) => one.startsWith(`${head} `)) ?? ''
   const pairs = line.split(' ').slice(1)
   return new Map(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', pair.slice(pair.indexOf('=') + 1)]))
 }

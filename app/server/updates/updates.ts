@@ -141,14 +141,10 @@ export class Updates implements Component {
 
   async status() {
     const current = await this.release()
-    const [{ booted, primary, slots }, failures] = await Promise.all([this.slots(current.version), this.parts.failures.list()])
-    const waiting = slots.find(({ name }) => name === primary && name !== booted)
+    const [found, failures] = await Promise.all([this.slots(current.version), this.parts.failures.list()])
     return {
       current,
-      booted,
-      primary,
-      slots,
-      pending: waiting ? { slot: waiting.name, version: waiting.version } : null,
+      ...found,
       confirmed: this.confirmation?.confirmed ?? false,
       waiting_for: this.confirmation?.waitingFor ?? null,
       failures,

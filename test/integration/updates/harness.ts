@@ -31,7 +31,7 @@ export function slots(other: { version?: string; boot_status?: string; primary?:
       { 'rootfs.1': { bootname: 'B', state: 'inactive', boot_status, ...(version === '' ? {} : bundle(version)) } },
     ],
   }
-  return [DATA(status), 'data env ORDER=A B A_OK=1 A_TRY=0 B_OK=1 B_TRY=1', 'done']
+  return [DATA(status), 'data env ORDER=A,B A_OK=1 A_TRY=0 B_OK=1 B_TRY=1', 'done']
 }
 
 export interface Appliance {

@@ -43,7 +43,7 @@ t.test('slots, confirmation, failures', async (t) => {
         { name: 'A', state: 'booted', version: '1.2.3', tries_left: 3 },
         { name: 'B', state: 'inactive', version: '1.3.0', tries_left: 2 },
       ],
-      pending: { slot: 'B', version: '1.3.0' },
+      pending: { slot: 'B', version: '1.3.0', state: 'waits_for_restart' },
       waiting_for: null,
       failures: [FAILURE],
     })

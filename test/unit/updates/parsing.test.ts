@@ -115,7 +115,7 @@ const STATUS = {
 }
 
 t.test('both slots, as RAUC and GRUB tell', async (t) => {
-  const lines = [JSON.stringify(STATUS), 'env ORDER=B A A_OK=1 A_TRY=0 B_OK=1 B_TRY=2 machine_id=x=y']
+  const lines = [JSON.stringify(STATUS), 'env ORDER=B,A A_OK=1 A_TRY=0 B_OK=1 B_TRY=2 machine_id=x=y']
   t.same(interpretSlots(lines, '1.2.3'), {
     booted: 'A',
     primary: 'B',
@@ -123,7 +123,17 @@ t.test('both slots, as RAUC and GRUB tell', async (t) => {
       { name: 'A', state: 'booted', boot_status: 'good', version: '1.2.3', installed: null, tries_left: 3 },
       { name: 'B', state: 'inactive', boot_status: 'good', version: '1.3.0', installed: '2026-11-01T10:00:00Z', tries_left: 1 },
     ],
+    pending: { slot: 'B', version: '1.3.0', state: 'waits_for_restart' },
   })
+})
+
+t.test('an update that is under way, waits, or is tried', async (t) => {
+  const pending = (line: string, booted = 'A') =>
+    interpretSlots([JSON.stringify({ ...STATUS, booted, boot_primary: booted }), 'env x=y', line], null).pending
+  t.equal(pending(''), null)
+  t.same(pending('pending slot=B version=1.3.0 state=installing'), { slot: 'B', version: '1.3.0', state: 'installing' })
+  t.same(pending('pending slot=B version=1.3.0 state=installed'), { slot: 'B', version: '1.3.0', state: 'waits_for_restart' })
+  t.same(pending('pending slot=B version= state=installed', 'B'), { slot: 'B', version: null, state: 'on_trial' })
 })
 
 t.test('U-Boot counts what is left; a slot that is not fit has nothing left', async (t) => {
@@ -139,7 +149,7 @@ t.test('the booted slot may also be named as the device, or only by its state', 
 })
 
 t.test('an answer that makes no sense is no slot', async (t) => {
-  const none = { booted: null, primary: null, slots: [] }
+  const none = { booted: null, primary: null, slots: [], pending: null }
   for (const lines of [[], [''], ['{'], ['{}'], ['{"slots": 7}'], ['{"slots": [null, 7, {"a": null}, {"b": {"bootname": ""}}]}']])
     t.same(interpretSlots(lines, '1.0.0'), none, lines.join())
   fc.assert(

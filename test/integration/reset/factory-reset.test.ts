@@ -1,0 +1,146 @@
+/** Back to the state of delivery; the accounts come along where that is asked for. */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Secret, TOTP } from 'otpauth'
+import t, { type Test } from 'tap'
+import { call, login, until } from '../../support/api.ts'
+import { ADMIN_PASSWORD, startServer, type TestServer } from '../../support/server.ts'
+import { startAppliance } from '../updates/harness.ts'
+
+const PASSWORD = 'Battery-Staple-7'
+const PATH = '/api/system/factory-reset'
+const args = ['--rate-limits', 'off', '--camera', 'test:640x360@30']
+
+/** What the device does before it starts again. */
+function wipe(dataDir: string): void {
+  const kept = join(dataDir, 'persistent/users-carry-over.json')
+  const beside = `${dataDir}.kept`
+  const carried = existsSync(kept)
+  if (carried) renameSync(kept, beside)
+  rmSync(dataDir, { recursive: true })
+  mkdirSync(join(dataDir, 'persistent'), { recursive: true, mode: 0o700 })
+  if (carried) renameSync(beside, kept)
+}
+
+const password = (server: TestServer, username: string, more: object = {}) =>
+  call(`${server.base}/api/login`, 'POST', {}, { username, password: username === 'admin' ? ADMIN_PASSWORD : PASSWORD, ...more })
+
+/** HTTP Digest with the secret that is sealed in the store. */
+async function digest(server: TestServer, username: string): Promise<number> {
+  const url = `${server.base}/api/status`
+  const challenge = (await fetch(url)).headers.get('www-authenticate') ?? ''
+  const nonce = /nonce="([^"]+)"/.exec(challenge)?.[1]
+  const realm = /realm="([^"]+)"/.exec(challenge)?.[1]
+  const md5 = (...parts: unknown[]) => createHash('md5').update(parts.join(':')).digest('hex')
+  const response = md5(md5(username, realm, PASSWORD), nonce, '00000001', 'c', 'auth', md5('GET', '/api/status'))
+  const fields = `username="${username}", realm="${realm}", nonce="${nonce}", uri="/api/status", response="${response}"`
+  const authorization = `Digest ${fields}, algorithm=MD5, qop=auth, nc=00000001, cnonce="c"`
+  return (await fetch(url, { headers: { authorization } })).status
+}
+
+t.test('a factory reset', async (t) => {
+  const { api, server, system } = await startAppliance(t, { 'factory-reset': ['done'] })
+  const file = join(server.dataDir, 'persistent/users-carry-over.json')
+  await api.post('/api/users', { username: 'eve', password: PASSWORD, role: 'operator', cameras: [0], protocols: ['rtsp'] })
+  await api.post('/api/users', { username: 'bob', password: PASSWORD, role: 'admin' })
+  const bob = await login(server, 'bob', PASSWORD)
+  const { secret } = (await bob.post('/api/auth/totp')).body
+  const totp = new TOTP({ secret: Secret.fromBase32(String(secret)) })
+  const { recovery_codes: recovery } = (await bob.post('/api/auth/totp/verify', { otp: totp.generate() })).body
+  const [code] = recovery as unknown as string[]
+
+  await t.test('only when it is confirmed', async (t) => {
+    for (const body of [{}, { confirm: false }, { confirm: false, preserve_users: true }])
+      t.match(await api.post(PATH, body), { status: 400, body: { error: { code: 'INVALID_REQUEST', details: 'body.confirm' } } })
+    t.match(await api.post(PATH, { confirm: 'yes' }), { status: 400 })
+    t.same([system.asked('factory-reset'), existsSync(file)], [[], false])
+  })
+
+  await t.test('what the system refuses leaves nothing', async (t) => {
+    system.answer('factory-reset', ['failed IO the request cannot be written'])
+    t.match(await api.post(PATH, { confirm: true, preserve_users: true }), {
+      status: 503,
+      body: { error: { message: 'the request cannot be written', details: 'IO' } },
+    })
+    t.equal(existsSync(file), false)
+    t.same(system.asked('reboot'), [])
+  })
+
+  await t.test('asked for with the accounts: the answer, then the restart', async (t) => {
+    system.answer('factory-reset', (_args, { say }) => {
+      t.equal(statSync(file).mode & 0o777, 0o600, 'the accounts lie ready before')
+      t.notMatch(readFileSync(file, 'utf8'), String(secret))
+      say('done')
+    })
+    t.match(await api.post(PATH, { confirm: true, preserve_network: true, preserve_users: true }), {
+      status: 200,
+      body: { success: true, restarting: true },
+    })
+    t.equal(system.asked('factory-reset').at(-1), 'factory-reset network,users')
+    const { entries } = (await api.get('/api/audit?action=config.factory_reset_requested')).body
+    t.match(entries, [{ username: 'admin', data: { preserve_network: true, preserve_users: true } }])
+    await until(
+      () => system.asked('reboot').length,
+      (times) => times === 1,
+      'the restart',
+    )
+  })
+
+  await t.test('a restart of the server in between takes nothing away', async (t) => {
+    await server.stop()
+    const again = await startServer(t, { dataDir: server.dataDir, args })
+    t.equal(existsSync(file), true)
+    await again.stop()
+  })
+
+  await t.test('afterwards the accounts are as they were, with all their secrets', async (t) => {
+    wipe(server.dataDir)
+    const fresh = await startServer(t, { dataDir: server.dataDir, args, factory: true })
+    t.equal(existsSync(file), false, 'taken in')
+    const admin = await login(fresh)
+    const { users } = (await admin.get('/api/users')).body
+    t.match(users, [
+      { username: 'admin', role: 'admin', must_change_password: false },
+      { username: 'bob', two_factor: true },
+      { username: 'eve', role: 'operator', cameras: [0], protocols: ['rtsp'] },
+    ])
+    t.equal(await digest(fresh, 'eve'), 200)
+    t.match(await password(fresh, 'bob'), { status: 401, body: { error: { code: 'OTP_REQUIRED' } } })
+    t.match(await password(fresh, 'bob', { otp: code }), { status: 200 }, 'a recovery code from before')
+    t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 401 })
+    t.equal((await admin.get('/api/recordings')).status, 200)
+    await fresh.stop()
+  })
+})
+
+t.test('without the accounts an older copy of them goes', async (t) => {
+  const { api, server, system } = await startAppliance(t, { 'factory-reset': ['done'] })
+  const file = join(server.dataDir, 'persistent/users-carry-over.json')
+  writeFileSync(file, '{}')
+  t.match(await api.post(PATH, { confirm: true }), { status: 200 })
+  t.equal(system.asked('factory-reset').at(-1), 'factory-reset -')
+  t.equal(existsSync(file), false)
+  await server.stop()
+  wipe(server.dataDir)
+  const fresh = await startServer(t, { dataDir: server.dataDir, args, factory: true })
+  t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
+})
+
+/** A device that nobody could enter would be worse. */
+async function factoryAccountInstead(t: Test, content: string): Promise<void> {
+  const { dataDir, stop } = await startServer(t, { args })
+  await stop()
+  wipe(dataDir)
+  writeFileSync(join(dataDir, 'persistent/users-carry-over.json'), content)
+  const fresh = await startServer(t, { dataDir, args, factory: true })
+  t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
+  t.match(fresh.log.join('\n'), /cannot be read/)
+  t.same(
+    readdirSync(join(dataDir, 'persistent')).filter((name) => name.startsWith('users')),
+    [],
+  )
+  await fresh.stop()
+}
+
+t.test('a copy of the accounts that is damaged gives the factory account', (t) => factoryAccountInstead(t, '{"format":'))
