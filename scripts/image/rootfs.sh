@@ -65,5 +65,6 @@ chmod 700 "$tree/root"
 ln -sfn ../run/systemd/resolve/stub-resolv.conf "$tree/etc/resolv.conf"
 node --import tsx scripts/image/libraries.ts check "$tree"
 
+scripts/image/licences.sh "$base" "$tree" "$(dirname "$tree")"
 scripts/image/initrd.sh "$tree" "$tree/boot/initrd.img"
 step "root file system: $(du -sm "$tree" | cut -f 1) MB in files"

@@ -8,5 +8,5 @@ trap 'rm -rf "$work"' EXIT
 sed "s/^VERSION=.*/VERSION=$version/" "$tree/etc/camera-release" >"$work/camera-release"
 rm -f "$out.new"
 mksquashfs "$tree" "$out.new" -noappend -quiet -no-progress -no-xattrs -comp gzip -Xcompression-level "$level" \
-  -e etc/camera-release -p "etc/camera-release f 644 0 0 cat $work/camera-release"
+  -p "etc/camera-release f 644 0 0 cat $work/camera-release" -e etc/camera-release
 mv -f "$out.new" "$out"
