@@ -128,7 +128,7 @@ lint: ## types, lint and format of everything
 	npx tsc -p .
 	npx biome check --error-on-warnings .
 	clang-format --dry-run --Werror $(filter %.c %.h,$(C_SOURCES))
-	shellcheck $(SHELL_SCRIPTS)
+	shellcheck $(SHELL_SCRIPTS) board/common/initrd/init
 	cd overlay/common/usr/lib/camera && shellcheck -s sh -x $(patsubst overlay/common/usr/lib/camera/%,%,$(TARGET_SCRIPTS))
 
 clean: ## remove what was built (not the data)

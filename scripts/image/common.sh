@@ -1,5 +1,6 @@
+#!/bin/bash
 # Sourced by the scripts of this folder: where things lie, and what they all do with lists and caches.
-# shellcheck shell=bash disable=SC2034
+# shellcheck disable=SC2034
 
 BOARD=reference-x86_64
 BOARD_DIR=board/$BOARD

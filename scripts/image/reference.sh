@@ -21,7 +21,9 @@ case $CHANNEL in
   *) echo "CHANNEL is development or release, not $CHANNEL" >&2; exit 2 ;;
 esac
 
-mkdir -p "$OUT"
+mkdir -p "$OUT" "$CACHE"
+# What an interrupted run has left; should something still be mounted in there, it is not gone into.
+find "$CACHE" -maxdepth 1 -name '*.new' -exec rm -rf --one-file-system {} +
 scripts/image/rootfs.sh "$OUT/rootfs"
 scripts/image/squashfs.sh "$OUT/rootfs" "$OUT/rootfs.squashfs" "$VERSION"
 step "squashfs: $(mib "$(stat -c %s "$OUT/rootfs.squashfs")")"
