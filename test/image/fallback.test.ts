@@ -59,7 +59,7 @@ async function fallsBack(t: Test, machine: Machine, api: Api, broken: Case): Pro
   const boots = machine.boots
   const before = machine.log.length
   const job = await installed(api, await install(api, id, true))
-  t.match(job, { status: 'completed' }, JSON.stringify(job))
+  t.match(job, { status: 'succeeded' }, JSON.stringify(job))
   const began = performance.now()
   await machine.waitForBoot(boots + 1, 120_000)
   await machine.waitForLog(/camera: slot A confirmed/, FALL_BACK_LIMIT_MS, before)

@@ -89,7 +89,7 @@ async function updated(t: Test, machine: Machine, api: Api): Promise<Api> {
   const progress: number[] = []
   const job = await installed(api, await install(api, id, true), progress)
   figure(t, 'installation of an update', seconds(performance.now() - installing))
-  t.match(job, { status: 'completed' }, JSON.stringify(job))
+  t.match(job, { status: 'succeeded' }, JSON.stringify(job))
   t.ok(progress.length >= 3, `its progress could be followed: ${progress.join(', ')}`)
   t.same(
     progress,

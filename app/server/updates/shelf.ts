@@ -14,8 +14,8 @@ const SUFFIX = '.raucb'
 /** What is on its way here, by upload or download. */
 const SCRATCH = '.incoming-'
 const MAX_UPLOADED = 3
-const MAX_MEDIA = 32
-const MAX_PER_MEDIUM = 32
+const MAX_MEDIA = 16
+const MAX_PER_MEDIUM = 16
 /** Left to the recordings and the database. */
 const RESERVE_BYTES = 64 * 1024 * 1024
 const CHECK_EVERY_BYTES = 16 * 1024 * 1024
@@ -35,10 +35,11 @@ export interface Bundle extends Candidate {
 type Inspected = Omit<Bundle, 'id' | 'source' | 'path' | 'size_bytes'>
 
 export class Shelf {
-  /** By path; good as long as the file is the same one. */
+  /** By path, of those that RAUC trusts or is just looking into; good as long as the file is the same one. */
   private readonly inspected = new Map<string, { readonly file: string; readonly result: Promise<Inspected> }>()
   private receiving = false
   private readonly pinned = new Set<string>()
+  private turn: Promise<unknown> = Promise.resolve()
 
   constructor(
     private readonly folder: string,
@@ -115,8 +116,8 @@ export class Shelf {
     renameSync(scratch, path)
     const names = await bundlesIn(this.folder, Number.POSITIVE_INFINITY)
     const free = names.filter((other) => other !== name && !this.pinned.has(join(this.folder, other)))
-    const byAge = free.sort((a, b) => this.age(b) - this.age(a))
-    for (const old of byAge.slice(0, Math.max(0, names.length - MAX_UPLOADED))) rmSync(join(this.folder, old), { force: true })
+    const oldest = free.sort((a, b) => this.changed(a) - this.changed(b))
+    for (const old of oldest.slice(0, Math.max(0, names.length - MAX_UPLOADED))) rmSync(join(this.folder, old), { force: true })
     syncFolder(this.folder)
     const bundle = await this.describe(`upload:${name}`, 'upload', path)
     if (!bundle) throw new Conflict('The bundle has been removed meanwhile', name)
@@ -127,8 +128,8 @@ export class Shelf {
     this.receiving = false
   }
 
-  private age(name: string): number {
-    return -(statSync(join(this.folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  private changed(name: string): number {
+    return statSync(join(this.folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   }
 
   private async describe(id: string, source: Bundle['source'], path: string): Promise<Bundle | null> {
@@ -145,8 +146,13 @@ export class Shelf {
     const file = `${ino} ${size} ${mtimeNs}`
     const known = this.inspected.get(path)
     if (known?.file === file) return known.result
-    const result = this.inspect(path).then(judged)
+    // One rauc at a time, however many bundles a medium holds.
+    const result = this.turn.then(() => this.inspect(path)).then(judged)
+    this.turn = result.catch(() => undefined)
     this.inspected.set(path, { file, result })
+    // A refusal is asked for again: a clock that was wrong then may be right now.
+    const forget = () => void (this.inspected.get(path)?.result === result && this.inspected.delete(path))
+    result.then(({ valid }) => valid === true || forget(), forget)
     return result
   }
 }

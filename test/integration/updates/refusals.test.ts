@@ -1,0 +1,75 @@
+/** What this machine cannot be brought to for a test: a battery that is nearly empty, a disk that is full. */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Jobs } from '../../../app/server/jobs/index.ts'
+import { type Battery, SystemAgent } from '../../../app/server/platform/index.ts'
+import { Restart } from '../../../app/server/reset/index.ts'
+import { type Failures, Shelf, Updates, type UpdatesConfiguration } from '../../../app/server/updates/index.ts'
+import { COMPATIBLE, scratchFolder } from '../../support/bundles.ts'
+import { DATA, startFakeSystem } from '../../support/fake-system.ts'
+import { log } from '../auth/harness.ts'
+
+const REQUEST = { updateId: 'upload:a.raucb', backupConfig: false, restartAfter: false }
+const NEVER = new AbortController().signal
+
+t.test('a battery that goes empty', async (t) => {
+  const system = await startFakeSystem(t, {
+    info: [DATA({ version: '1.0.0', compatible: COMPATIBLE }), 'done'],
+    failures: ['done'],
+  })
+  const folder = scratchFolder(t, 'refusals')
+  const shelf = new Shelf(folder, join(folder, 'media'), async () => {
+    return { kind: 'trusted', output: JSON.stringify({ compatible: COMPATIBLE, version: '2.0.0' }) }
+  })
+  writeFileSync(join(folder, 'a.raucb'), 'bundle')
+  let battery: Battery | null = null
+  const begun: string[] = []
+  const agent = new SystemAgent(system.socket)
+  const updates = new Updates({
+    agent,
+    shelf,
+    settings: { get: () => ({ index_url: null, allow_downgrade: false }) } as UpdatesConfiguration,
+    failures: { tell: async () => {} } as unknown as Failures,
+    restart: new Restart(agent, log),
+    jobs: { begin: (kind: string) => begun.push(kind) } as unknown as Jobs,
+    backups: {} as never,
+    bus: {} as never,
+    log,
+    battery: () => battery,
+    anyRecording: () => false,
+  })
+  await updates.start()
+  t.teardown(() => updates.stop())
+  battery = { percent: 19, discharging: true }
+  await t.rejects(updates.install(REQUEST, NEVER), { code: 'CONFLICT', details: 'battery' })
+  t.same(begun, [])
+  for (const enough of [{ percent: 19, discharging: false }, { percent: 20, discharging: true }, null]) {
+    battery = enough
+    await updates.install(REQUEST, NEVER)
+  }
+  t.equal(begun.length, 3)
+})
+
+t.test('a disk that is full', async (t) => {
+  const folder = scratchFolder(t, 'refusals')
+  const shelf = new Shelf(join(folder, 'updates'), folder, async () => ({ kind: 'unknown' }))
+  mkdirSync(join(folder, 'updates'))
+  writeFileSync(join(folder, 'updates/.incoming-old.raucb'), 'half')
+  await shelf.start()
+  t.throws(() => shelf.checkSpace(2 ** 60), { code: 'INSUFFICIENT_STORAGE' })
+  await t.rejects(shelf.receive('a.raucb', 2 ** 60), { code: 'INSUFFICIENT_STORAGE' })
+  t.same(readdirSync(join(folder, 'updates')), [], 'also nothing of an earlier run')
+  const incoming = await shelf.receive('a.raucb', 10)
+  await t.rejects(shelf.receive('b.raucb', 10), { code: 'CONFLICT' }, 'one at a time')
+  await incoming.write(Buffer.from('hello'))
+  const bundle = await incoming.finish()
+  await incoming.end()
+  t.match(bundle, { id: 'upload:a.raucb', size_bytes: 5, valid: null, problem: /no rauc/ })
+  const unpin = shelf.pin(bundle.path)
+  const again = await shelf.receive('a.raucb', 10)
+  await t.rejects(again.finish(), { code: 'CONFLICT' }, 'not while it is being installed')
+  await again.end()
+  unpin()
+  t.same(readdirSync(join(folder, 'updates')), ['a.raucb'])
+})
