@@ -1,0 +1,4 @@
+# The device tree lies in the slot, beside its kernel
+setenv camera_console ttyS2,1500000
+setenv camera_fdt_file rk3399-rockpro64.dtb
+setenv camera_button "GPIO Key Power"
