@@ -76,7 +76,7 @@ if test -n "${camera_button}"; then
 fi
 
 # load_slot: kernel, device tree and initial RAM disc (where there is one) from ${from}.
-setenv load_fdt 'if test -n "${camera_fdt_file}"; then setenv camera_fdt ${fdt_addr_r}; load ${from} ${fdt_addr_r} /boot/${camera_fdt_file}; fi'
+setenv load_fdt 'if test -z "${camera_fdt_file}"; then true; else setenv camera_fdt ${fdt_addr_r}; load ${from} ${fdt_addr_r} /boot/${camera_fdt_file}; fi'
 setenv load_initrd 'setenv initrd -; if load ${from} ${ramdisk_addr_r} /boot/initrd.img; then setenv initrd ${ramdisk_addr_r}:${filesize}; fi'
 setenv load_slot 'load ${from} ${kernel_addr_r} /boot/vmlinuz && run load_fdt'
 
