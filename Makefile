@@ -12,7 +12,7 @@ TARGET_SCRIPTS := $(shell find overlay -path '*/usr/lib/camera/*' -type f)
 TAP := npx tap --disable-coverage --allow-incomplete-coverage
 tests = $(shell find test/$(1) -name '*.test.ts')
 
-.PHONY: help install run build sea image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea test-image test-image-full test-overlay
+.PHONY: help install run build sea image image-config image-menuconfig check-image test-buildroot image-reference run-image keys bundle test lint bench bench-http bench-load bench-catalogue clean test-install test-unit test-integration test-c test-media test-crash test-crash-full test-stress test-web test-leak test-sea test-image test-image-full test-overlay
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
@@ -54,7 +54,30 @@ keys: ## development keys for update bundles in build/keys
 bundle: ## a signed update bundle of a root file system (ARGS="--root TREE --version V --out FILE")
 	@scripts/image/bundle.sh $(ARGS)
 
-test: test-install build lint test-unit test-overlay test-integration test-stress test-c test-media test-crash test-web test-leak test-sea ## everything that must hold
+image: board-named ## the firmware of a board with Buildroot (BOARD=…; BUILDROOT_DIR, VERSION, CHANNEL=release, KEYS, BR2_DL_DIR)
+	@$(MAKE) --no-print-directory sea ARCH=$(shell sed -n 's/^SEA_ARCH=//p' board/$(BOARD)/board.env 2>/dev/null)
+	@[ "$(CHANNEL)" = release ] || [ -n "$(KEYS)" ] || $(MAKE) --no-print-directory keys
+	@scripts/buildroot/build.sh image $(BOARD)
+
+image-config: board-named ## Buildroot's configuration of a board (BOARD=…; BUILDROOT_DIR)
+	@scripts/buildroot/build.sh config $(BOARD)
+
+image-menuconfig: board-named ## change Buildroot's configuration of a board and keep it (BOARD=…; BUILDROOT_DIR)
+	@scripts/buildroot/build.sh menuconfig $(BOARD)
+
+.PHONY: board-named
+board-named:
+	@[ -f "board/$(BOARD)/board.env" ] || { echo "BOARD is one of: $(patsubst board/%/board.env,%,$(wildcard board/*/board.env))" >&2; exit 2; }
+
+check-image: ## all of the firmware that can be checked without building it (BUILDROOT_DIR: the configurations as well)
+	@scripts/install.sh check-image
+	@scripts/buildroot/check.sh
+
+test-buildroot: ## the image scripts with a small system: disk, bundle, refusals
+	@scripts/install.sh check-image
+	$(TAP) --jobs=1 $(call tests,buildroot)
+
+test: test-install build lint test-unit test-overlay test-integration test-stress test-c test-media test-crash test-web test-leak test-sea check-image test-buildroot ## everything that must hold
 
 test-install:
 	@scripts/install.sh test

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well, `install.sh bench`
-# for what the benches compare with, `install.sh image` for the executables and images of the firmware.
+# for what the benches compare with, `install.sh image` for the executables and images of the firmware,
+# `install.sh check-image` for `make check-image`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,13 +21,20 @@ image_packages=(
   qemu-system-x86 qemu-utils ovmf
 )
 
+# Little enough for `make test`.
+check_packages=(
+  shellcheck busybox-static u-boot-tools grub-common genimage dosfstools mtools e2fsprogs squashfs-tools rauc openssl nftables cpio binutils xz-utils
+  python3 python3-magic flake8 file
+)
+
 packages=("${build_packages[@]}")
 case "${1:-build}" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
   bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
   image) packages+=("${image_packages[@]}") ;;
-  *) echo "usage: $0 build|test|bench|image" >&2; exit 2 ;;
+  check-image) packages+=("${check_packages[@]}") ;;
+  *) echo "usage: $0 build|test|bench|image|check-image" >&2; exit 2 ;;
 esac
 
 node_major=$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/' || true)

@@ -9,7 +9,7 @@
 CAMERA_SERVER_VERSION = $(shell sed -n 's/^  "version": "\([^"]*\)".*/\1/p' \
 	$(BR2_EXTERNAL_CAMERA_PATH)/../package.json)
 CAMERA_SERVER_SOURCE =
-CAMERA_SERVER_LICENSE = MIT, MIT and others (Node.js and packages)
+CAMERA_SERVER_LICENSE = MIT and others (Node.js and npm packages)
 CAMERA_SERVER_LICENSE_FILES = camera-server.licenses.txt
 CAMERA_SERVER_DIST = $(BR2_EXTERNAL_CAMERA_PATH)/../dist
 CAMERA_SERVER_ARCH = $(if $(BR2_x86_64),x64,arm64)
