@@ -73,3 +73,19 @@ t.test('a disk that is full', async (t) => {
   unpin()
   t.same(readdirSync(join(folder, 'updates')), ['a.raucb'])
 })
+
+t.test('a bundle that was refused while the clock was wrong is looked into again, one that is trusted is not', async (t) => {
+  const folder = scratchFolder(t, 'refusals')
+  const answers = [
+    { kind: 'refused', output: 'certificate is not yet valid' },
+    { kind: 'trusted', output: JSON.stringify({ compatible: COMPATIBLE, version: '2.0.0' }) },
+  ] as const
+  let looks = 0
+  const shelf = new Shelf(join(folder, 'updates'), folder, async () => answers[Math.min(looks++, 1)] ?? answers[1])
+  await shelf.start()
+  writeFileSync(join(folder, 'updates/a.raucb'), 'bundle')
+  t.match(await shelf.list(), [{ valid: false, problem: 'certificate is not yet valid' }])
+  t.match(await shelf.list(), [{ valid: true, version: '2.0.0' }])
+  await shelf.list()
+  t.equal(looks, 2)
+})
