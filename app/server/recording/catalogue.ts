@@ -4,7 +4,7 @@
  */
 import type { Store, Table } from '../store/index.ts'
 import { cellMatches, cellOf } from './cells.ts'
-import { CatalogueIndexes, comparePositions, type Position, positionOf, type WalkFilter } from './indexes.ts'
+import { CatalogueIndexes, comparePositions, isBehind, type Position, positionOf, type WalkFilter } from './indexes.ts'
 import { MEDIA_STATES, type MediaState, type NewRow, type RecordingRow, VIDEO_TYPES } from './row.ts'
 import { TIME_LIMIT } from './time-counts.ts'
 
@@ -159,8 +159,7 @@ export class Catalogue {
   *walk(query: Omit<ListQuery, 'limit' | 'offset'>, oldestFirst: boolean, after?: Position): Generator<RecordingRow> {
     const filter = filterOf(query)
     const { cells, from, to } = this.scope(filter)
-    const ahead = (a: Position, b: Position) => comparePositions(a, b) < 0 === oldestFirst
-    const early = this.early(filter, cells, from, !oldestFirst).filter((row) => !after || ahead(after, positionOf(row)))
+    const early = this.early(filter, cells, from, !oldestFirst).filter((row) => !after || isBehind(row, after, oldestFirst))
     if (oldestFirst) yield* early
     for (let place = after; ; ) {
       const batch = [...take(this.indexes.merge(cells, from, to, !oldestFirst, place), WALK_BATCH)]

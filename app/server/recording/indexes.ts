@@ -181,6 +181,11 @@ export function comparePositions(a: Position, b: Position): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2]
 }
 
+export function isBehind(row: RecordingRow, place: Position, oldestFirst: boolean): boolean {
+  const order = comparePositions(positionOf(row), place)
+  return oldestFirst ? order > 0 : order < 0
+}
+
 function positionOfKey([, start, end, id]: CellKey): Position {
   return [start, end, id]
 }

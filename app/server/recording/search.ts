@@ -5,7 +5,7 @@
 import { ApiError, InvalidRequest } from '../errors.ts'
 import { inTurns } from '../turns.ts'
 import type { Catalogue, ListQuery, Page } from './catalogue.ts'
-import { comparePositions, type Position, positionOf } from './indexes.ts'
+import { comparePositions, isBehind, positionOf } from './indexes.ts'
 import type { RecordingRow } from './row.ts'
 import type { Tags } from './tags.ts'
 
@@ -175,11 +175,6 @@ async function gather(source: Iterable<RecordingRow>, wanted: Test, signal?: Abo
     if (wanted(row)) rows.push(row)
   }
   return rows
-}
-
-function isBehind(row: RecordingRow, place: Position, oldestFirst: boolean): boolean {
-  const order = comparePositions(positionOf(row), place)
-  return oldestFirst ? order > 0 : order < 0
 }
 
 function folded(text: string): string {
