@@ -45,6 +45,7 @@ fi
 
 # GStreamer's list of plugins, made once here instead of at every start; each plugin has to load.
 in_tree GST_REGISTRY=/usr/lib/gstreamer.registry gst-inspect-1.0 >/dev/null
+chmod 644 "$tree/usr/lib/gstreamer.registry"
 blacklist=$(in_tree GST_REGISTRY=/usr/lib/gstreamer.registry GST_REGISTRY_UPDATE=no gst-inspect-1.0 --print-blacklist)
 grep -q 'Total count: 0 ' <<<"$blacklist" || { echo "$blacklist" >&2; exit 1; }
 rm -f "$tree/usr/bin/gst-inspect-1.0"

@@ -28,7 +28,8 @@ import {
   type Requests,
 } from './protocol.ts'
 
-const CONNECT_TIMEOUT_MS = 10_000
+/** One that cannot start exits; this is for a board that is still busy starting everything else. */
+const CONNECT_TIMEOUT_MS = 30_000
 const PING_EVERY_MS = 2000
 const PING_TIMEOUT_MS = 5000
 const EXIT_TIMEOUT_MS = 3500
