@@ -76,6 +76,29 @@ eachShell(t, 'install: what RAUC refuses', (t, machine) => {
   t.equal(machine.calls('rauc').length, 1, 'not even tried')
 })
 
+eachShell(t, 'install: an update that waits for its trial is not forgotten over one that fails', (t, machine) => {
+  const waiting = 'slot=B\nversion=2.0.0\nboot_id=1\ninstalled=x\nstate=installed\n'
+  machine.write(BUNDLE, 'bundle')
+  machine.write('/dev/disk/by-partlabel/rootfs-b', Buffer.from('hsqs\0\0\0'))
+  machine.stub('rauc', `case "$1" in info) exit 0 ;; *) echo 'LastError: no loop device'; exit 1 ;; esac`)
+  machine.environment('ORDER=B A', 'A_OK=1', 'A_TRY=0', 'B_OK=1', 'B_TRY=0')
+  machine.write('/data/system/boot/pending', waiting)
+  t.match(machine.ask(`install ${BUNDLE}`), [/^failed INSTALL /])
+  t.equal(machine.read('/data/system/boot/pending'), waiting)
+  machine.environment('B_OK=0')
+  t.match(machine.ask(`install ${BUNDLE}`), [/^failed INSTALL /])
+  t.notOk(machine.has('/data/system/boot/pending'), 'RAUC has begun: nothing of it is left')
+})
+
+eachShell(t, 'install: not while the release that runs is on trial', (t, machine) => {
+  machine.write(BUNDLE, 'bundle')
+  machine.stub('rauc', INSTALL)
+  machine.write('/data/system/boot/pending', 'slot=A\n')
+  t.match(machine.ask(`install ${BUNDLE}`), [/^failed BUSY .*on trial/])
+  t.same(machine.calls('rauc'), [])
+  t.equal(machine.read('/data/system/boot/pending'), 'slot=A\n')
+})
+
 eachShell(t, 'install: only from where bundles lie', (t, machine) => {
   machine.stub('rauc', INSTALL)
   machine.write('/etc/passwd.raucb', 'x')
@@ -110,6 +133,9 @@ eachShell(t, 'activate', (t, machine) => {
   t.match(machine.ask('activate B'), [/^failed NOT_BOOTABLE /], 'nothing in the slot')
   machine.write('/dev/disk/by-partlabel/rootfs-b', Buffer.from('hsqs\0\0\0'))
   machine.write('/data/system/boot/pending', 'slot=B\n')
+  t.match(machine.ask('activate B'), [/^failed NOT_BOOTABLE .*not confirmed/], 'an update does without no trial')
+  t.same(machine.calls('rauc'), [])
+  machine.write('/data/system/boot/pending', 'slot=A\n')
   t.same(machine.ask('activate B'), ['done'])
   t.same(machine.calls('rauc'), ['rauc status mark-active rootfs.1'])
   t.notOk(machine.has('/data/system/boot/pending'))
