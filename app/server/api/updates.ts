@@ -125,7 +125,8 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
         'A job, kind `update-install`. Everything is checked before anything is written: the device that it is for, its signature, its version ' +
         '(an older one, or one that cannot be compared, only with `allow_downgrade`), the space, the battery. Recordings go on beside it. ' +
         '`restart_after: true` restarts the device when it is done, also during a recording, which is ended properly; else the new release ' +
-        'waits for the next restart. It must then show itself healthy, or the device falls back to the release before.',
+        'waits for the next restart. It must then show itself healthy, or the device falls back to the release before; no other update is let ' +
+        'in until then. Cancelling the job is too late once the system is being written: the update is installed then, but nothing restarts.',
       body: Type.Object(
         {
           update_id: Type.String({ minLength: 1, maxLength: 512 }),
@@ -255,7 +256,7 @@ async function receive(updates: Updates, form: FormBody) {
       else incoming = await updates.receive(event.filename, form.announced)
     }
     if (!incoming) throw new InvalidRequest('body.file', 'The form has no file')
-    const { id, version, compatible, size_bytes, valid, problem } = await incoming.finish()
+    const { id, version, compatible, size_bytes, valid, problem } = await updates.finish(incoming)
     return { success: true, id, version, compatible, size_bytes, valid, reason: problem }
   } finally {
     await incoming?.end()

@@ -24,6 +24,17 @@ export class FactoryReset {
   async request({ preserveNetwork, preserveUsers }: ResetOptions): Promise<void> {
     this.agent.require('factory-reset')
     this.restart.check()
+    const unblock = this.restart.block('A factory reset is being asked for')
+    try {
+      await this.ask(preserveNetwork, preserveUsers)
+    } finally {
+      unblock()
+    }
+    this.bus.publish('config', 'factory_reset_requested', { preserve_network: preserveNetwork, preserve_users: preserveUsers })
+    this.restart.soon('factory reset')
+  }
+
+  private async ask(preserveNetwork: boolean, preserveUsers: boolean): Promise<void> {
     const keep = [...(preserveNetwork ? ['network'] : []), ...(preserveUsers ? ['users'] : [])]
     const { carryOver } = this.auth
     // Also without: an older one must not bring accounts back.
@@ -35,7 +46,5 @@ export class FactoryReset {
       carryOver.remove()
       throw agentRefusal(error)
     }
-    this.bus.publish('config', 'factory_reset_requested', { preserve_network: preserveNetwork, preserve_users: preserveUsers })
-    this.restart.soon('factory reset')
   }
 }

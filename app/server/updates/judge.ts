@@ -12,6 +12,9 @@ export interface Candidate {
   readonly problem: string | null
 }
 
+/** Of a candidate whose bundle is still on its server. */
+export const NOT_YET_LOOKED_AT = { valid: null, problem: null }
+
 export interface Rules {
   readonly version: string
   readonly compatible: string

@@ -12,8 +12,9 @@ import { objectOf, parseJson } from './bundle.ts'
 import type { Confirmation } from './confirmation.ts'
 import type { Failures } from './failures.ts'
 import { fetchIndex, type IndexEntry, type ReleaseIndex } from './index-file.ts'
-import { type Candidate, isNewer, type Rules, refusal } from './judge.ts'
+import { NOT_YET_LOOKED_AT, type Rules, refusal } from './judge.ts'
 import { download } from './net.ts'
+import { offeredByIndex, offeredHere } from './offer.ts'
 import type { Settings } from './settings.ts'
 import type { Bundle, Incoming, Shelf } from './shelf.ts'
 import { interpretSlots } from './slots.ts'
@@ -23,7 +24,6 @@ const JOB_MS = 3 * INSTALL_MS
 /** Of the progress, what a download takes. */
 const DOWNLOAD_SHARE = 0.5
 const LOW_BATTERY_PERCENT = 20
-const NOT_YET_LOOKED_AT = { valid: null, problem: null }
 
 export interface Parts {
   readonly agent: SystemAgent
@@ -94,23 +94,37 @@ export class Updates implements Component {
     return { current, update_available: updates.some(({ newer }) => newer), updates, index: about }
   }
 
-  /** The answer of an upload is what the list will say of it. */
   receive(filename: string, announced: number | null): Promise<Incoming> {
     this.parts.agent.require('updates')
     return this.parts.shelf.receive(filename, announced)
+  }
+
+  /** The answer is what the list will say of it. */
+  async finish(incoming: Incoming): Promise<Bundle> {
+    const bundle = await incoming.finish()
+    const { id, version, valid, size_bytes } = bundle
+    this.parts.bus.publish('config', 'update_uploaded', { id, version, valid, size_bytes })
+    return bundle
   }
 
   async install(request: InstallRequest, signal: AbortSignal): Promise<Job> {
     const { agent, restart, shelf, jobs } = this.parts
     agent.require('updates')
     restart.check()
-    const rules = this.rules(await this.release())
+    const current = await this.release()
+    const rules = this.rules(current)
+    const { pending } = await this.slots(current.version)
+    // The other slot holds the only release that is known to work.
+    if (pending?.state === 'on_trial')
+      throw new Conflict('The release that runs is on trial: wait until it is confirmed', 'trial')
     const target = await this.find(request.updateId, signal)
     const candidate = 'entry' in target ? { ...target.entry, ...NOT_YET_LOOKED_AT } : target.bundle
     const refused = refusal(candidate, rules)
     if (refused) throw refused
     this.checkBattery()
     if ('entry' in target) shelf.checkSpace(target.entry.size_bytes)
+    // Much may have begun while the index was read.
+    restart.check()
     const work = (context: JobContext) => this.carryOut(context, target, request, rules)
     return jobs.begin('update-install', work, { limitMs: JOB_MS, role: 'admin' })
   }
@@ -122,6 +136,18 @@ export class Updates implements Component {
     if (!preserveData)
       throw new UnsupportedSetting('body.preserve_data', 'A rollback keeps all data; a factory reset is what removes it')
     restart.check()
+    const unblock = restart.block('The device goes back to its other release')
+    try {
+      const other = await this.makePrimary(targetVersion)
+      bus.publish('config', 'update_rolled_back', { slot: other.slot, version: other.version })
+      restart.soon('rollback')
+      return other
+    } finally {
+      unblock()
+    }
+  }
+
+  private async makePrimary(targetVersion: string | undefined): Promise<{ slot: string; version: string }> {
     const { slots } = await this.slots()
     const other = slots.find(({ state }) => state === 'inactive')
     if (!other || other.version === null) throw new Conflict('There is no other release on this device', 'slots')
@@ -130,12 +156,10 @@ export class Updates implements Component {
     if (targetVersion !== undefined && targetVersion !== other.version)
       throw new Conflict(`The other release on this device is ${other.version}`, 'body.target_version')
     try {
-      await agent.ask(['activate', other.name])
+      await this.parts.agent.ask(['activate', other.name])
     } catch (error) {
       throw agentRefusal(error)
     }
-    bus.publish('config', 'update_rolled_back', { slot: other.name, version: other.version })
-    restart.soon('rollback')
     return { slot: other.name, version: other.version }
   }
 
@@ -184,11 +208,13 @@ export class Updates implements Component {
       const begun = scratch === null ? 0 : DOWNLOAD_SHARE
       const onProgress = (fraction: number, text: string) => progress(begun + fraction * (1 - begun), text)
       const path = 'entry' in target ? (scratch ?? '') : target.bundle.path
-      await agent.ask(['install', path], { timeoutMs: INSTALL_MS, signal, onProgress })
-      bus.publish('config', 'update_installed', { version, restart: request.restartAfter })
+      // Without the signal: the system service brings to its end what it has begun, and the job must not say otherwise.
+      await agent.ask(['install', path], { timeoutMs: INSTALL_MS, onProgress })
+      const restarting = request.restartAfter && !signal.aborted
+      bus.publish('config', 'update_installed', { version, restart: restarting })
       unblock()
-      if (request.restartAfter) restart.soon('update')
-      return { version, backup, restarting: request.restartAfter }
+      if (restarting) restart.soon('update')
+      return { version, backup, restarting }
     } catch (error) {
       throw agentRefusal(error)
     } finally {
@@ -233,7 +259,11 @@ export class Updates implements Component {
 
   private async slots(runningVersion?: string) {
     const version = runningVersion ?? (await this.release()).version
-    return interpretSlots(await this.parts.agent.ask(['slots']), version)
+    try {
+      return interpretSlots(await this.parts.agent.ask(['slots']), version)
+    } catch (error) {
+      throw agentRefusal(error)
+    }
   }
 
   private rules({ version, compatible }: { version: string; compatible: string }): Rules {
@@ -253,41 +283,4 @@ export class Updates implements Component {
       if (!this.ending.signal.aborted) this.parts.log.warn({ error: errorText(error) }, 'failed updates cannot be asked for')
     }
   }
-}
-
-/** What a client is told of one update. */
-export interface Offer {
-  readonly id: string
-  readonly source: 'index' | Bundle['source']
-  readonly version: string | null
-  readonly compatible: string | null
-  readonly size_bytes: number
-  readonly build: string | null
-  readonly released: string | null
-  readonly notes: string | null
-  /** Whether its signature is one that this device trusts; null: nobody has looked yet. */
-  readonly valid: boolean | null
-  readonly installable: boolean
-  readonly newer: boolean
-  /** What speaks against it. */
-  readonly reason: string | null
-}
-
-function offeredByIndex({ id, version, compatible, size_bytes, notes, released }: IndexEntry, rules: Rules): Offer {
-  const candidate = { version, compatible, ...NOT_YET_LOOKED_AT }
-  const told = { size_bytes, build: null, released: released ?? null, notes: notes ?? null, valid: null }
-  return { id, source: 'index', version, compatible, ...told, ...verdict(candidate, rules) }
-}
-
-function offeredHere(
-  { id, source, version, compatible, size_bytes, build, description, valid, problem }: Bundle,
-  rules: Rules,
-): Offer {
-  const told = { size_bytes, build, released: null, notes: description, valid }
-  return { id, source, version, compatible, ...told, ...verdict({ version, compatible, valid, problem }, rules) }
-}
-
-function verdict(candidate: Candidate, rules: Rules) {
-  const reason = refusal(candidate, rules)?.message ?? null
-  return { installable: reason === null, newer: isNewer(candidate, rules), reason }
 }

@@ -20,7 +20,7 @@ export const INFO = {
 
 const bundle = (version: string) => ({ slot_status: { bundle: { version }, installed: { timestamp: '2026-10-02T00:00:00Z' } } })
 
-export function slots(other: { version?: string; boot_status?: string; primary?: string } = {}): Answer {
+export function slots(other: { version?: string; boot_status?: string; primary?: string } = {}): readonly string[] {
   const { version = '1.1.0', boot_status = 'good', primary = 'rootfs.0' } = other
   const status = {
     compatible: COMPATIBLE,

@@ -5,7 +5,7 @@ import t from 'tap'
 import { type Json, jobDone, login, until } from '../../support/api.ts'
 import { makeBundle } from '../../support/bundles.ts'
 import { startServer } from '../../support/server.ts'
-import { PATH, startAppliance, upload } from './harness.ts'
+import { PATH, slots, startAppliance, upload } from './harness.ts'
 
 t.test('elsewhere than on the appliance nothing of all that is done', async (t) => {
   const server = await startServer(t, { args: ['--rate-limits', 'off'] })
@@ -61,6 +61,8 @@ t.test('bundles that are here', async (t) => {
     })
     t.same(readdirSync(shelf), ['camera_1.3.0.raucb'], 'and nothing else')
     t.match((await api.get(`${PATH}/check`)).body, { update_available: true })
+    const { entries } = (await api.get('/api/audit?action=config.update_uploaded')).body as unknown as { entries: Json[] }
+    t.match(entries, [{ username: 'admin', data: { id: 'upload:camera_1.3.0.raucb', version: '1.3.0', valid: true } }])
     t.match(await listed('upload:camera_1.3.0.raucb'), {
       source: 'upload',
       installable: true,
@@ -203,20 +205,32 @@ t.test('bundles that are here', async (t) => {
     t.match((await api.get(`/api/jobs/${started.body.job_id}`)).status, 200)
   })
 
-  await t.test('a cancelled installation lets go of the system service', async (t) => {
-    const gone: Promise<void>[] = []
-    system.answer('install', (_args, { closed }) => {
-      gone.push(closed)
-      return closed
+  await t.test('what the system service has begun is not called off: a cancelled job says what became of it', async (t) => {
+    let go = () => {}
+    system.answer('install', async (_args, { say }) => {
+      await new Promise<void>((resolve) => {
+        go = resolve
+      })
+      say('done')
     })
-    const started = await install('media:stick/new.raucb')
+    const asked = system.asked('install').length
+    const started = await install('media:stick/new.raucb', { restart_after: true })
     await until(
-      () => gone.length,
-      (times) => times === 1,
+      () => system.asked('install').length,
+      (times) => times === asked + 1,
       'the installation',
     )
-    t.match(await api.delete(`/api/jobs/${started.body.job_id}`), { status: 200, body: { status: 'cancelled' } })
-    await Promise.all(gone)
+    t.match(await api.delete(`/api/jobs/${started.body.job_id}`), { status: 200, body: { status: 'cancelling' } })
+    t.match(await api.post(`${PATH}/rollback`), { status: 409, body: { error: { details: 'busy' } } })
+    go()
+    t.match(await jobDone(api, started.body), { status: 'succeeded', result: { version: '1.3.0', restarting: false } })
     t.match(await api.post(`${PATH}/rollback`, { preserve_data: false }), { status: 422 }, 'nothing is blocked any more')
+  })
+
+  await t.test('not while the release that runs is on trial', async (t) => {
+    const asked = system.asked('install').length
+    system.answer('slots', [...slots().slice(0, -1), 'data pending slot=A version=1.2.3 state=installed', 'done'])
+    t.match(await install('media:stick/new.raucb'), { status: 409, body: { error: { code: 'CONFLICT', details: 'trial' } } })
+    t.equal(system.asked('install').length, asked)
   })
 })
