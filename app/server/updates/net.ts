@@ -50,8 +50,8 @@ export interface DownloadOptions {
 export async function download({ url, size_bytes, sha256 }: Wanted, file: string, options: DownloadOptions): Promise<void> {
   const { signal, progress, stallMs = STALL_MS } = options
   const stalled = new AbortController()
-  const timer = setTimeout(() => stalled.abort(new Error(`nothing came for ${stallMs} ms`)), stallMs)
   const handle = await full(createBundle(file))
+  const timer = setTimeout(() => stalled.abort(new Error(`nothing came for ${stallMs} ms`)), stallMs)
   try {
     const response = await ask(url, AbortSignal.any([signal, stalled.signal]))
     const hash = createHash('sha256')

@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { Bus } from '../bus.ts'
-import { InvalidRequest } from '../errors.ts'
-import { agentRefusal, type SystemAgent, writeFileAtomic } from '../platform/index.ts'
+import { InvalidRequest, UnsupportedSetting } from '../errors.ts'
+import { AgentFailure, agentRefusal, type SystemAgent, writeFileAtomic } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import { httpUrl } from './index-file.ts'
 
@@ -98,6 +98,8 @@ export class Settings {
     } catch (error) {
       if (oldToken) writeFileAtomic(this.tokenFile, oldToken, 0o600)
       else rmSync(this.tokenFile, { force: true })
+      if (error instanceof AgentFailure && error.code === 'UNSUPPORTED')
+        throw new UnsupportedSetting('body.hawkbit.enabled', error.message)
       throw agentRefusal(error)
     }
   }

@@ -1,6 +1,6 @@
 /** Bundles that lie here: those uploaded, in a folder of ours, and those on mounted media. What RAUC says of each is remembered. */
 import { randomUUID } from 'node:crypto'
-import { type Dirent, renameSync, rmSync, statSync } from 'node:fs'
+import { type Dirent, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ApiError, Conflict, InvalidRequest } from '../errors.ts'
@@ -132,8 +132,9 @@ export class Shelf {
     return statSync(join(this.folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   }
 
+  /** Null where it has gone. */
   private async describe(id: string, source: Bundle['source'], path: string): Promise<Bundle | null> {
-    const stats = statSync(path, { throwIfNoEntry: false })
+    const stats = statsOf(path)
     if (!stats?.isFile()) return null
     const inspected = PLAIN_PATH.test(path)
       ? await this.inspection(path)
@@ -230,6 +231,15 @@ export function uploadName(filename: string): string {
   const plain = stem?.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/^[._-]+/, '')
   if (!plain) throw new InvalidRequest('body.file', `Expected a file whose name ends with ${SUFFIX}`)
   return `${plain.slice(0, 100)}${SUFFIX}`
+}
+
+/** Undefined also where the medium has been pulled out while it is mounted still: then everything on it is an input/output error. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 async function entries(folder: string): Promise<Dirent[]> {

@@ -110,7 +110,10 @@ t.test('the way back, restarts, and the fleet', async (t) => {
     t.match(await put({ ...fleet, token: 'two words' }), { status: 400 })
     t.match(await put({ ...fleet, token: TOKEN, server: 'a b' }), { status: 400 })
     system.answer('hawkbit', ['failed UNSUPPORTED rauc-hawkbit-updater is not part of this image'])
-    t.match(await put({ ...fleet, token: TOKEN }), { status: 422, body: { error: { message: /not part of this image/ } } })
+    t.match(await put({ ...fleet, token: TOKEN }), {
+      status: 422,
+      body: { error: { message: /not part of this image/, details: 'body.hawkbit.enabled' } },
+    })
     t.equal(existsSync(file), false)
     t.match((await api.get(`${PATH}/config`)).body, { hawkbit: { enabled: false, token_set: false } })
 
