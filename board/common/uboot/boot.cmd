@@ -57,7 +57,7 @@ setenv save1 'setenv newest 1; env export -c -s ${size} ${copy1} ${names}; mw.b 
 setenv save2 'setenv newest 2; env export -c -s ${size} ${copy2} ${names}; mw.b ${flag2} ${counter}; write ${state} ${copy2} ${blocks} ${blocks}'
 setenv save 'setexpr counter ${counter} + 1; setexpr counter ${counter} \\& ff; if test ${newest} = 1; then run save2; else run save1; fi'
 
-# The button, held for five seconds while the board starts: everything as it left the factory.
+# The button, held for five seconds while the board starts, then let go: everything as it left the factory.
 if test -n "${camera_button}"; then
   setenv held 1
   for second in 0 1 2 3 4 5; do
@@ -69,9 +69,20 @@ if test -n "${camera_button}"; then
       fi
     fi
   done
+  # Only a button is let go again: a line that nothing pulls up must not empty the board at each start.
   if test ${held} = 1; then
-    echo "boot: factory reset asked for by the button"
-    setenv factory_reset 1
+    echo "boot: let go of the button for a factory reset"
+    for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+      if test ${held} = 1; then
+        if button "${camera_button}"; then
+          sleep 1
+        else
+          setenv held 0
+          echo "boot: factory reset asked for by the button"
+          setenv factory_reset 1
+        fi
+      fi
+    done
   fi
 fi
 
