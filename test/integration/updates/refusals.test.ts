@@ -9,13 +9,15 @@ import { type Failures, Shelf, Updates, type UpdatesConfiguration } from '../../
 import { COMPATIBLE, scratchFolder } from '../../support/bundles.ts'
 import { DATA, startFakeSystem } from '../../support/fake-system.ts'
 import { log } from '../auth/harness.ts'
+import { slots } from './harness.ts'
 
 const REQUEST = { updateId: 'upload:a.raucb', backupConfig: false, restartAfter: false }
 const NEVER = new AbortController().signal
 
-t.test('a battery that goes empty', async (t) => {
+t.test('a battery that goes empty, and what has begun meanwhile', async (t) => {
   const system = await startFakeSystem(t, {
     info: [DATA({ version: '1.0.0', compatible: COMPATIBLE }), 'done'],
+    slots: slots(),
     failures: ['done'],
   })
   const folder = scratchFolder(t, 'refusals')
@@ -26,12 +28,13 @@ t.test('a battery that goes empty', async (t) => {
   let battery: Battery | null = null
   const begun: string[] = []
   const agent = new SystemAgent(system.socket)
+  const restart = new Restart(agent, log)
   const updates = new Updates({
     agent,
     shelf,
     settings: { get: () => ({ index_url: null, allow_downgrade: false }) } as UpdatesConfiguration,
     failures: { tell: async () => {} } as unknown as Failures,
-    restart: new Restart(agent, log),
+    restart,
     jobs: { begin: (kind: string) => begun.push(kind) } as unknown as Jobs,
     backups: {} as never,
     bus: {} as never,
@@ -48,6 +51,16 @@ t.test('a battery that goes empty', async (t) => {
     battery = enough
     await updates.install(REQUEST, NEVER)
   }
+  t.equal(begun.length, 3)
+
+  // Whatever begins while it is being checked comes first.
+  let unblock = () => {}
+  system.answer('slots', (_args, { say }) => {
+    unblock = restart.block('A rollback')
+    for (const line of slots()) say(line)
+  })
+  await t.rejects(updates.install(REQUEST, NEVER), { code: 'CONFLICT', details: 'busy' })
+  unblock()
   t.equal(begun.length, 3)
 })
 
