@@ -20,9 +20,10 @@ interface Failure {
 /** Boot 1 of slot A has installed version 2.0.0 into slot B. */
 function installed(t: Test, loader: Loader, shell: (typeof SHELLS)[number]): Machine {
   const machine = new Machine(t, shell, loader)
-  if (loader === 'grub') machine.environment('ORDER=B A', 'A_OK=1', 'A_TRY=0', 'B_OK=1', 'B_TRY=0')
-  else machine.environment('BOOT_ORDER=B A', 'BOOT_A_LEFT=3', 'BOOT_B_LEFT=3')
+  machine.environment('ORDER=A B', 'BOOT_ORDER=A B', 'A_OK=1', 'A_TRY=0')
   record(t, machine, 'A', 1)
+  if (loader === 'grub') machine.environment('ORDER=B A', 'B_OK=1', 'B_TRY=0')
+  else machine.environment('BOOT_ORDER=B A', 'BOOT_A_LEFT=3', 'BOOT_B_LEFT=3')
   const id = BOOT(1).replaceAll('-', '')
   machine.write(PENDING, `slot=B\nversion=2.0.0\nboot_id=${id}\ninstalled=2026-01-01T00:00:00Z\nstate=installed\n`)
   return machine
@@ -105,6 +106,7 @@ for (const shell of SHELLS) {
       t.same(machine.ask('healthy'), ['done'], 'once more is as good')
       t.equal(machine.calls('rauc').length, 1)
       t.match(machine.read('/data/system/boot/attempts'), / B 1\.0\.0 confirmed\n$/)
+      machine.environment('ORDER=A B', 'BOOT_ORDER=A B')
       record(t, machine, 'A', 3)
       t.same(machine.list(FAILURES), [], 'what is confirmed has not failed')
     })
@@ -122,11 +124,22 @@ for (const shell of SHELLS) {
   t.test(`an installation that was cut off is no failed update (${shell})`, async (t) => {
     const machine = installed(t, 'grub', shell)
     machine.write(PENDING, machine.read(PENDING).replace('state=installed', 'state=installing'))
-    machine.environment('A_TRY=1')
+    machine.environment('ORDER=B A', 'B_OK=0', 'A_TRY=1')
     t.match(record(t, machine, 'A', 2), /interrupted/)
     t.same(machine.list(FAILURES), [])
     t.notOk(machine.has(PENDING))
     t.equal(machine.variable('A_TRY'), '0')
+    record(t, machine, 'A', 3)
+    t.same(machine.list(FAILURES), [], 'nor at the next boot, though it once came first')
+  })
+
+  t.test(`nor is one forgotten that was complete when the power went, and then failed (${shell})`, async (t) => {
+    const machine = installed(t, 'grub', shell)
+    machine.write(PENDING, machine.read(PENDING).replace('state=installed', 'state=installing'))
+    machine.environment('B_TRY=3', 'B_STAGE=kernel')
+    record(t, machine, 'A', 2)
+    t.match(failure(machine), { slot: 'B', stage: 'kernel', attempts: 3 })
+    t.equal(machine.variable('B_OK'), '0')
   })
 
   t.test(`one that was complete when the power went is on trial (${shell})`, async (t) => {
@@ -142,6 +155,29 @@ for (const shell of SHELLS) {
     record(t, machine, 'A', 1)
     t.equal(machine.variable('A_TRY'), '0')
   })
+
+  for (const loader of LOADERS) {
+    t.test(`where it ends there all the same, that is told, and the way back is open (${loader}, ${shell})`, async (t) => {
+      const machine = new Machine(t, shell, loader)
+      machine.environment('ORDER=A B', 'BOOT_ORDER=A B', 'A_OK=1', 'B_OK=1', 'A_TRY=0', 'BOOT_A_LEFT=3')
+      record(t, machine, 'A', 1)
+      machine.environment('A_TRY=3', 'BOOT_A_LEFT=0', 'A_STAGE=kernel', 'B_TRY=1', 'BOOT_B_LEFT=2')
+      record(t, machine, 'B', 5)
+      t.match(failure(machine), { slot: 'A', version: '1.0.0', installed: null, attempts: 3, stage: 'kernel', log: [] })
+      if (loader === 'grub')
+        t.same(
+          ['ORDER', 'A_OK', 'A_TRY', 'B_TRY'].map((name) => machine.variable(name)),
+          ['B A', '1', '0', '0'],
+        )
+      else
+        t.same(
+          ['BOOT_ORDER', 'BOOT_A_LEFT', 'BOOT_B_LEFT'].map((name) => machine.variable(name)),
+          ['B A', '3', '3'],
+        )
+      record(t, machine, 'B', 6)
+      t.equal(machine.list(FAILURES).length, 1, 'told once')
+    })
+  }
 
   t.test(`the records are bounded (${shell})`, async (t) => {
     const machine = installed(t, 'grub', shell)

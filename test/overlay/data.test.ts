@@ -87,6 +87,14 @@ eachShell(t, 'a blank one gets a file system without further words', (t, machine
   t.notOk(inside(machine, 'system/data-recreated'))
 })
 
+eachShell(t, 'one that cannot be read is not taken for a blank one', (t, machine) => {
+  partition(machine)
+  machine.stub('head', 'exit 1')
+  machine.stub('mkfs.ext4')
+  prepare(t, machine)
+  t.same(machine.calls('mkfs.ext4'), [])
+})
+
 eachShell(t, 'without a partition nothing is made', (t, machine) => {
   machine.stub('mkfs.ext4')
   t.not(machine.run('data-prepare').status, 0)

@@ -1,4 +1,5 @@
 /** Cameras, media and the reset button, as udev and the board's file tell of them. */
+import { mkdirSync, symlinkSync } from 'node:fs'
 import t from 'tap'
 import { eachShell, type Machine } from './machine.ts'
 
@@ -56,6 +57,25 @@ eachShell(t, 'a stick is mounted for the server, harmlessly, and goes again', (t
   t.equal(machine.run('media', ['unmount', 'sda1']).status, 0)
   t.same(machine.list('/media'), [])
   t.equal(machine.run('media', ['unmount', 'sda1']).status, 0)
+})
+
+eachShell(t, "the system's own disc is none of the server's, even where it is a stick", (t, machine) => {
+  medium(machine, 'ext4', 'x')
+  machine.stub('mountpoint', '[ "$1" != -d ] || echo 8:5; [ "$1" = -d ]')
+  mkdirSync(machine.at('/sys/class/block'), { recursive: true })
+  mkdirSync(machine.at('/sys/dev/block'), { recursive: true })
+  for (const part of ['sda/sda2', 'sda/sda5', 'sdb/sdb1']) {
+    machine.write(`/sys/devices/${part}/partition`, '1')
+    symlinkSync(machine.at(`/sys/devices/${part}`), machine.at(`/sys/class/block/${part.slice(4)}`))
+  }
+  symlinkSync(machine.at('/sys/devices/sda/sda5'), machine.at('/sys/dev/block/8:5'))
+  for (const device of ['sda2', 'sda5']) {
+    t.equal(machine.run('media', ['mount', device]).status, 0)
+    t.equal(machine.run('media', ['unmount', device]).status, 0)
+  }
+  t.same([...machine.calls('mount'), ...machine.calls('umount')], [])
+  t.equal(machine.run('media', ['mount', 'sdb1']).status, 0)
+  t.equal(machine.calls('mount').length, 1)
 })
 
 eachShell(t, 'names of media', (t, machine) => {

@@ -1,5 +1,5 @@
 /** The factory reset on a real tree: what stays, what goes, and that a power cut at any step changes nothing about the end. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Machine, SHELLS } from './machine.ts'
@@ -29,7 +29,7 @@ const USERS = 'camera/persistent/users-carry-over.json'
 
 function fill(machine: Machine, keep: string): string {
   for (const [path, content] of Object.entries(FILES)) machine.write(`/data/${path}`, content)
-  mkdirSync(machine.at('/data/lost+found'), { recursive: true })
+  machine.write('/data/lost+found/#12', 'a piece of a recording')
   machine.write('/data/system/factory-reset', `keep=${keep}\n`)
   return machine.at('/data')
 }

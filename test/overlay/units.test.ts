@@ -52,6 +52,22 @@ for (const loader of LOADERS) {
   })
 }
 
+t.test('no start hangs for ever: systemd puts no limit to a oneshot by itself', async (t) => {
+  const folder = join(OVERLAY, 'common', UNITS)
+  for (const name of readdirSync(folder).filter((name) => name.endsWith('.service'))) {
+    const unit = readFileSync(join(folder, name), 'utf8')
+    if (/^Type=oneshot$/m.test(unit)) t.match(unit, /^TimeoutStartSec=/m, name)
+  }
+})
+
+t.test('only root speaks to RAUC: the server has its own narrow door', async (t) => {
+  const policy = readFileSync(join(OVERLAY, 'common/usr/share/dbus-1/system.d/de.pengutronix.rauc.conf'), 'utf8')
+  t.same(
+    [...policy.matchAll(/<policy [^>]*>/g)].map(([tag]) => tag),
+    ['<policy user="root">'],
+  )
+})
+
 t.test('the firewall lets in what is listed and nothing else', async (t) => {
   const rules = readFileSync(join(OVERLAY, 'common/etc/camera/nftables.conf'), 'utf8')
   t.match(rules, /hook input priority filter; policy drop;/)
