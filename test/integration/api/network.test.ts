@@ -19,55 +19,64 @@ async function listen(server: TestServer, api: Api, into: string[]): Promise<Web
   return socket
 }
 
-t.test('reset and restart reach the system service, the audit log, and admins alone', async (t) => {
-  const system = await startFakeSystem(t, { 'network-trials': ['done'], 'network-restart': ['done'], 'network-reset': ['done'] })
-  const server = await startServer(t, { args: ['--rate-limits', 'off', '--system-socket', system.socket] })
-  const admin = await login(server)
-  await admin.post('/api/users', { username: 'operator', password: PASSWORD, role: 'operator' })
-  const operator = await login(server, 'operator', PASSWORD)
-  const [heard, overheard]: [string[], string[]] = [[], []]
-  const sockets = [await listen(server, admin, heard), await listen(server, operator, overheard)]
-  t.teardown(() => sockets.map((socket) => socket.terminate()))
+t.test(
+  'reset and restart reach the system service, the audit log, and admins alone, as does where updates come from',
+  async (t) => {
+    const system = await startFakeSystem(t, {
+      'network-trials': ['done'],
+      'network-restart': ['done'],
+      'network-reset': ['done'],
+    })
+    const server = await startServer(t, { args: ['--rate-limits', 'off', '--system-socket', system.socket] })
+    const admin = await login(server)
+    await admin.post('/api/users', { username: 'operator', password: PASSWORD, role: 'operator' })
+    const operator = await login(server, 'operator', PASSWORD)
+    const [heard, overheard]: [string[], string[]] = [[], []]
+    const sockets = [await listen(server, admin, heard), await listen(server, operator, overheard)]
+    t.teardown(() => sockets.map((socket) => socket.terminate()))
 
-  t.match(await operator.post('/api/network/restart'), { status: 403 })
-  t.match(await admin.post('/api/network/restart'), { status: 200, body: { success: true } })
-  await until(
-    () => system.asked('network-restart'),
-    ({ length }) => length === 1,
-    'the restart',
-  )
-  await until(
-    () => admin.post('/api/network/reset', { confirm: true }),
-    ({ status }) => status === 200,
-    'the reset, when the restart is over',
-  )
-  await until(
-    () => system.asked('network-reset'),
-    ({ length }) => length === 1,
-    'the reset',
-  )
-  await admin.patch('/api/config/storage', { storage: { retention_days: 7 } })
-  await until(
-    () => overheard,
-    ({ length }) => length > 0,
-    'what operators may hear',
-  )
-  t.same(
-    overheard.filter((type) => type.startsWith('network-')),
-    [],
-  )
-  await until(
-    () => heard,
-    (types) => types.includes('network-restart') && types.includes('network-reset'),
-    'what admins hear',
-  )
-  const { body } = await admin.get('/api/audit?action=config')
-  const actions = (body.entries as unknown as { action: string; username: string }[]).map(
-    (entry) => `${entry.username} ${entry.action}`,
-  )
-  t.ok(actions.includes('admin config.network-restart'))
-  t.ok(actions.includes('admin config.network-reset'))
-})
+    t.match(await operator.post('/api/network/restart'), { status: 403 })
+    t.match(await admin.post('/api/network/restart'), { status: 200, body: { success: true } })
+    await until(
+      () => system.asked('network-restart'),
+      ({ length }) => length === 1,
+      'the restart',
+    )
+    await until(
+      () => admin.post('/api/network/reset', { confirm: true }),
+      ({ status }) => status === 200,
+      'the reset, when the restart is over',
+    )
+    await until(
+      () => system.asked('network-reset'),
+      ({ length }) => length === 1,
+      'the reset',
+    )
+    // An address may hold a secret.
+    t.equal((await admin.put('/api/system/updates/config', { index_url: 'https://updates.test/index.json?key=1' })).status, 200)
+    await admin.patch('/api/config/storage', { storage: { retention_days: 7 } })
+    await until(
+      () => overheard,
+      ({ length }) => length > 0,
+      'what operators may hear',
+    )
+    t.same(
+      overheard.filter((type) => /^(network-|updates_)/.test(type)),
+      [],
+    )
+    await until(
+      () => heard,
+      (types) => ['network-restart', 'network-reset', 'updates_config_changed'].every((type) => types.includes(type)),
+      'what admins hear',
+    )
+    const { body } = await admin.get('/api/audit?action=config')
+    const actions = (body.entries as unknown as { action: string; username: string }[]).map(
+      (entry) => `${entry.username} ${entry.action}`,
+    )
+    t.ok(actions.includes('admin config.network-restart'))
+    t.ok(actions.includes('admin config.network-reset'))
+  },
+)
 
 t.test('without a system service: what this machine is can be read, and nothing can be changed', async (t) => {
   const server = await startServer(t, { args: ['--rate-limits', 'off', '--system-socket', '/nonexistent/system.sock'] })
