@@ -123,6 +123,25 @@ eachShell(t, 'the reset that the boot loader asked for is withdrawn only when it
   t.notOk(inside(machine, 'system/old'))
 })
 
+eachShell(t, "what the server's user wrote under another number is given to it", (t, machine) => {
+  machine.write('/data/camera/persistent/x', 'x')
+  const own = String(process.getuid?.())
+  machine.stub('chown')
+  machine.stub('id', `echo ${own}`)
+  t.equal(machine.run('data-seed').status, 0)
+  t.same(machine.calls('chown -h'), [], 'it is its own already')
+  machine.stub('id', 'echo 4711')
+  t.equal(machine.run('data-seed').status, 0)
+  if (machine.shell === 'busybox') return // its find runs the applet, not the stub
+  const [given = ''] = machine.calls('chown -h')
+  t.ok(given.includes(`${machine.at('/data/camera/persistent/x')}`))
+  const calls = machine.calls('chown')
+  t.ok(
+    calls.indexOf(given) < calls.lastIndexOf(`chown camera:camera ${machine.at('/data/camera')}`),
+    'the folder itself comes last',
+  )
+})
+
 eachShell(t, 'folders are made with their modes, whatever lies in their place', (t, machine) => {
   symlinkSync('/etc', machine.at('/data/camera'))
   machine.write('/data/system/journal', 'a file')

@@ -5,7 +5,7 @@
 # The newer valid copy counts; the other one is written, so that a torn write costs one change and never the whole.
 # `stage` and <slot>_STAGE keep how far the last try came: `loader` before the kernel is in memory, `kernel` when it is started.
 
-setenv names "BOOT_ORDER BOOT_A_LEFT BOOT_B_LEFT A_STAGE B_STAGE stage machine_id factory_reset"
+setenv names "BOOT_ORDER BOOT_A_LEFT BOOT_B_LEFT A_STAGE B_STAGE stage machine_id serial factory_reset"
 setenv state "${devtype} ${devnum}#bootstate"
 setenv size 0x10000
 setenv blocks 80
@@ -104,8 +104,14 @@ for next in ${BOOT_ORDER}; do
   if test ${next} = B; then run try_B; fi
 done
 
-# Whatever loads is better than nothing: both slots are counted anew.
+# Each is counted anew only when its turn comes: what had failed before stays forbidden as long as the first one can be loaded.
 echo "boot: no slot is left to try, counting anew"
+for next in ${BOOT_ORDER}; do
+  setenv BOOT_${next}_LEFT 3
+  run try_${next}
+done
+
+# Whatever loads is better than nothing.
 setenv BOOT_A_LEFT 3
 setenv BOOT_B_LEFT 3
 run try_A
