@@ -130,19 +130,19 @@ async function network(t: Test, machine: Machine, api: Api): Promise<void> {
   }
   t.match(await heard(machine, 'rtsp', 'OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n'), /^RTSP\/1\.0 /)
 
+  const name = await machine.run('hostname')
   // Something listens, and is heard from within; from outside only when the firewall is told so.
-  await machine.run('systemd-run --quiet --unit=test-listener busybox nc -ll -p 9999 -e echo here')
+  await machine.run('systemd-run --quiet --unit=test-listener busybox nc -ll -p 9999 -e /usr/bin/hostname')
   await machine.wait('the listener', 10_000, async () =>
-    (await machine.run('busybox nc 127.0.0.1 9999 </dev/null')) === 'here' ? true : undefined,
+    (await machine.run('busybox nc 127.0.0.1 9999 </dev/null')) === name ? true : undefined,
   )
   t.equal(await heard(machine, 'closed'), '', 'a port that is not named is closed')
   await machine.run("nft add element inet camera optional_tcp '{ 9999 }'")
-  t.match(await heard(machine, 'closed'), 'here', 'and that was the firewall')
+  t.match(await heard(machine, 'closed'), name, 'and that was the firewall')
   await machine.run("nft delete element inet camera optional_tcp '{ 9999 }'; systemctl stop test-listener")
   t.equal(await heard(machine, 'ssh'), '', 'SSH is off')
   t.equal(await machine.run('ss -Htln "sport = :22"'), '')
 
-  const name = await machine.run('hostname')
   t.match(name, /^camera-[0-9a-z]+$/)
   t.equal(String((await api.get('/api/info')).body.network?.hostname), name)
   t.match(await machine.run(`resolvectl query --protocol=mdns ${name}.local`), /10\.0\.2\.15/, 'the name is known by mDNS')
