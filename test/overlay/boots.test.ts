@@ -179,6 +179,22 @@ for (const shell of SHELLS) {
     })
   }
 
+  t.test(`a release that came past our own service has its trial too (${shell})`, async (t) => {
+    const machine = new Machine(t, shell)
+    machine.environment('ORDER=A B', 'A_OK=1', 'A_TRY=1')
+    record(t, machine, 'A', 1)
+    t.same(machine.ask('healthy'), ['done'])
+    machine.environment('ORDER=B A', 'B_OK=1', 'B_TRY=1')
+    machine.write('/etc/camera-release', 'VERSION=2.0.0\n')
+    t.match(record(t, machine, 'B', 2), /on trial/)
+    t.equal(machine.variable('B_TRY'), '1')
+    machine.environment('B_TRY=3')
+    machine.write('/etc/camera-release', 'VERSION=1.0.0\n')
+    record(t, machine, 'A', 3)
+    t.match(failure(machine), { slot: 'B', version: '2.0.0', installed: null, stage: 'userspace', attempts: 3 })
+    t.notMatch(record(t, machine, 'A', 4), /on trial/, 'what was confirmed once needs no other trial')
+  })
+
   t.test(`the records are bounded (${shell})`, async (t) => {
     const machine = installed(t, 'grub', shell)
     writeFileSync(machine.at('/data/system/boot/attempts'), `${'2026-01-01T00:00:00Z x A 1.0.0 userspace\n'.repeat(500)}`)
