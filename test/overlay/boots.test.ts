@@ -195,6 +195,19 @@ for (const shell of SHELLS) {
     t.notMatch(record(t, machine, 'A', 4), /on trial/, 'what was confirmed once needs no other trial')
   })
 
+  t.test(`which release runs in which slot (${shell})`, async (t) => {
+    const machine = new Machine(t, shell, 'grub')
+    record(t, machine, 'A', 1)
+    t.equal(machine.read('/data/system/boot/releases'), 'A=1.0.0\n')
+    machine.write('/etc/camera-release', 'VERSION=2.0.0\n')
+    record(t, machine, 'B', 2)
+    record(t, machine, 'B', 3)
+    t.equal(machine.read('/data/system/boot/releases'), 'A=1.0.0\nB=2.0.0\n')
+    machine.write('/etc/camera-release', 'VERSION=3.0.0\n')
+    record(t, machine, 'A', 4)
+    t.equal(machine.read('/data/system/boot/releases'), 'B=2.0.0\nA=3.0.0\n')
+  })
+
   t.test(`the records are bounded (${shell})`, async (t) => {
     const machine = installed(t, 'grub', shell)
     writeFileSync(machine.at('/data/system/boot/attempts'), `${'2026-01-01T00:00:00Z x A 1.0.0 userspace\n'.repeat(500)}`)

@@ -8,6 +8,7 @@ const FILES = {
   'system/rauc.status': 'status',
   'system/boot/pending': 'slot=A',
   'system/boot/attempts': 'x',
+  'system/boot/releases': 'A=1',
   'system/machine-id': 'x',
   'system/network/10-camera-eth0.network': '[Match]',
   'system/ssh/ssh_host_ed25519_key': 'x',
@@ -23,7 +24,7 @@ const FILES = {
   'with blank/x': 'x',
 } as const
 
-const ALWAYS = ['camera/persistent/tag-categories.json', 'system/boot/pending', 'system/rauc.status']
+const ALWAYS = ['camera/persistent/tag-categories.json', 'system/boot/pending', 'system/boot/releases', 'system/rauc.status']
 const NETWORK = 'system/network/10-camera-eth0.network'
 const USERS = 'camera/persistent/users-carry-over.json'
 
@@ -71,7 +72,7 @@ for (const shell of SHELLS) {
     symlinkSync(machine.at('/secret'), machine.at('/data/camera/persistent'))
     t.equal(machine.run('factory-reset', [tree]).status, 0)
     t.equal(machine.read('/secret/tag-categories.json'), 'secret', 'neither moved nor removed')
-    t.same(Object.keys(contents(tree)).sort(), ['system/boot/pending', 'system/rauc.status'])
+    t.same(Object.keys(contents(tree)).sort(), ['system/boot/pending', 'system/boot/releases', 'system/rauc.status'])
   })
 
   // Every command that changes something is counted; before the chosen one, or half way through it, the whole session is killed.

@@ -37,6 +37,8 @@ eachShell(t, 'slots', (t, machine) => {
   t.same(machine.ask('slots'), ['data {"booted":"A", "slots":[]}', 'data env ORDER=A,B A_OK=1 A_TRY=0', 'done'])
   machine.write('/data/system/boot/pending', 'slot=B\nversion=2.0.0\nboot_id=1\ninstalled=x\nstate=installed\n')
   t.equal(machine.ask('slots')[2], 'data pending slot=B version=2.0.0 installed=x state=installed')
+  machine.write('/data/system/boot/releases', 'B=2.0.0\nA=1.0.0\nodd\n')
+  t.equal(machine.ask('slots')[2], 'data releases B=2.0.0 A=1.0.0')
   machine.stub('rauc', 'exit 1')
   t.same(machine.ask('slots'), ['failed RAUC RAUC does not answer'])
 })

@@ -31,10 +31,14 @@ export interface Pending {
   readonly state: (typeof PENDING_STATES)[number]
 }
 
-/** `lines` are the answer of the system service: RAUC's status as JSON, `env KEY=VALUE …`, and `pending KEY=VALUE …` of an update. */
+/**
+ * `lines` are the answer of the system service: RAUC's status as JSON, `env KEY=VALUE …`, `releases SLOT=VERSION …` of those that have run, and
+ * `pending KEY=VALUE …` of an update.
+ */
 export function interpretSlots(lines: readonly string[], runningVersion: string | null): Slots {
   const status = objectOf(parseJson(lines.find((line) => line.startsWith('{')) ?? ''))
   const environment = pairsOf('env', lines)
+  const haveRun = pairsOf('releases', lines)
   const found = slotsOf(status?.slots)
   const named = (reference: unknown): string | null => {
     const slot = found.find(({ device, bootname }) => typeof reference === 'string' && [device, bootname].includes(reference))
@@ -45,12 +49,12 @@ export function interpretSlots(lines: readonly string[], runningVersion: string 
     const record = objectOf(fields.slot_status)
     const version = objectOf(record?.bundle)?.version
     const timestamp = objectOf(record?.installed)?.timestamp
-    const own = typeof version === 'string' && version !== '' ? version : null
+    // The first release came with the disk, not by RAUC.
+    const own = typeof version === 'string' && version !== '' ? version : haveRun.get(bootname) || null
     return {
       name: bootname,
       state: bootname === booted ? 'booted' : 'inactive',
       boot_status: fields.boot_status === 'good' ? 'good' : 'bad',
-      // The first release came with the disk, not by RAUC.
       version: bootname === booted ? (runningVersion ?? own) : own,
       installed: typeof timestamp === 'string' && !Number.isNaN(Date.parse(timestamp)) ? timestamp : null,
       tries_left: triesLeft(environment, bootname),

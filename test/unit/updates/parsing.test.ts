@@ -127,6 +127,13 @@ t.test('both slots, as RAUC and GRUB tell', async (t) => {
   })
 })
 
+t.test('the release that came with the disk is known once it has run', async (t) => {
+  const running = { ...STATUS, booted: 'rootfs.1', boot_primary: 'rootfs.1' }
+  const versions = (line: string) => interpretSlots([JSON.stringify(running), line], '1.3.0').slots.map((slot) => slot.version)
+  t.same(versions('releases B=1.3.0 A=1.2.3'), ['1.2.3', '1.3.0'])
+  t.same(versions('releases B=9.9.9'), [null, '1.3.0'])
+})
+
 t.test('an update that is under way, waits, or is tried', async (t) => {
   const pending = (line: string, booted = 'A') =>
     interpretSlots([JSON.stringify({ ...STATUS, booted, boot_primary: booted }), 'env x=y', line], null).pending
