@@ -26,10 +26,10 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  { bundle: 'server-crashes', stage: 'server', reason: /not healthy/, log: /broken on purpose/, tries: 3 },
+  { bundle: 'kernel-panics', stage: 'kernel', reason: /kernel/i, tries: 3 },
   ...(FULL
     ? [
-        { bundle: 'kernel-panics', stage: 'kernel', reason: /kernel/i, tries: 3 } as const,
+        { bundle: 'server-crashes', stage: 'server', reason: /not healthy/, log: /broken on purpose/, tries: 3 } as const,
         { bundle: 'init-hangs', stage: 'kernel', reason: /hung/i, tries: 3 } as const,
         { bundle: 'kernel-garbage', stage: 'loader', reason: /boot loader/i, tries: 1 } as const,
       ]

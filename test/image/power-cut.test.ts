@@ -1,6 +1,7 @@
 /**
  * The power goes at random moments, in everything that writes: the device always starts again, nothing that was finished is lost, and of a recording
- * under way at most the last second. IMAGE_SEED repeats a run, as far as the moments go.
+ * under way at most the last second. IMAGE_SEED repeats a run, as far as the moments go; IMAGE_CUTS=idle,recording
+ * names the kinds.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -35,10 +36,11 @@ const rnd = random(SEED)
 t.comment(`IMAGE_SEED=${SEED}`)
 
 const KINDS = { idle, recording, 'update install': updating, 'first start': firstStart, 'factory reset': resetting }
-const SHORT: readonly string[] = ['recording', 'update install', 'first start']
+const ALL = Object.keys(KINDS)
+const ASKED = process.env.IMAGE_CUTS?.split(',') ?? (FULL ? ALL : ['recording', 'update install', 'first start'])
 
 for (const [kind, scenario] of Object.entries(KINDS)) {
-  if (!FULL && !SHORT.includes(kind)) continue
+  if (!ASKED.includes(kind)) continue
   t.test(`${ROUNDS} power cuts: ${kind}`, { timeout: (ROUNDS + 1) * ROUND_LIMIT_MS }, scenario)
 }
 
