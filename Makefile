@@ -111,7 +111,7 @@ test-crash-full: build ## the same with 200 kills of recordings, about half an h
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
 
-test-image: image-reference ## the firmware in QEMU: start, update, fall-back, power cuts, factory reset; under 20 minutes on two cores without KVM
+test-image: image-reference ## the firmware in QEMU: start, update, fall-back, power cuts, factory reset (as root; half an hour on two cores without KVM)
 	@rm -f build/image/test/figures.txt
 	$(TAP) --jobs=1 --timeout=2400 $(sort $(call tests,image))
 	@cat build/image/test/figures.txt
