@@ -1,5 +1,5 @@
 /** Back to the state of delivery: what stays is what was asked for, and what makes the device the one that it is. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Api } from '../support/api.ts'
 import { confirmed, firstLogin, loggedIn } from './support/device.ts'
 import { figure, seconds } from './support/figures.ts'
@@ -21,7 +21,7 @@ t.test('a factory reset', { timeout: 1_800_000 }, async (t) => {
   const identity = await machine.run(IDENTITY)
 
   /** Restarts by `ask`, and comes back when the slot is confirmed again. */
-  const restarted = async (ask: () => Promise<unknown>, login: (machine: Machine) => Promise<Api>): Promise<Api> => {
+  const restarted = async (t: Test, ask: () => Promise<unknown>, login: (machine: Machine) => Promise<Api>): Promise<Api> => {
     const boots = machine.boots
     const before = machine.log.length
     const began = performance.now()
@@ -36,7 +36,7 @@ t.test('a factory reset', { timeout: 1_800_000 }, async (t) => {
     t.equal(await machine.run('ls -A /data | tr "\\n" " "'), 'camera lost+found system ', 'nothing is left of the work')
     return again
   }
-  const reset = async (body: object) => {
+  const reset = async (t: Test, body: object) => {
     const answer = await api.post('/api/system/factory-reset', { confirm: true, ...body })
     t.match(answer, { status: 200, body: { success: true, restarting: true } }, JSON.stringify(answer.body))
   }
@@ -46,7 +46,7 @@ t.test('a factory reset', { timeout: 1_800_000 }, async (t) => {
     t.equal((await machine.tryRun('test -e /data/system/factory-reset')).status, 1)
   })
   await t.test('that keeps users and network', async (t) => {
-    api = await restarted(() => reset({ preserve_users: true, preserve_network: true }), loggedIn)
+    api = await restarted(t, () => reset(t, { preserve_users: true, preserve_network: true }), loggedIn)
     t.same(await left(machine, api), { operator: true, category: true, recordings: 0, method: 'static' })
     t.equal(
       (await machine.tryRun('test -e /data/camera/persistent/users-carry-over.json')).status,
@@ -56,13 +56,14 @@ t.test('a factory reset', { timeout: 1_800_000 }, async (t) => {
   })
   await t.test('that keeps nothing', async (t) => {
     await recorded(api, 3)
-    api = await restarted(() => reset({}), firstLogin)
+    api = await restarted(t, () => reset(t, {}), firstLogin)
     t.same(await left(machine, api), { operator: false, category: true, recordings: 0, method: 'dhcp' })
   })
   await t.test('asked for by the boot argument', async (t) => {
     await recorded(api, 3)
     await leave(machine, api).catch(() => undefined)
     api = await restarted(
+      t,
       () => machine.run('/usr/lib/camera/bootenv set factory_reset=1 && systemctl reboot --no-block'),
       firstLogin,
     )
