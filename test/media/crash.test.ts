@@ -43,7 +43,9 @@ async function checkKept(t: Test, server: TestServer, entry: Json | undefined, a
   const last = numbers.at(-1) ?? 0
   t.ok(atKill - last <= FPS, `the last frame is ${last}, ${atKill} was captured at the kill`)
   t.ok(numbers.length >= (seconds - 1) * FPS)
-  t.equal(Math.round((Number(entry?.durationMs) / 1000) * FPS), numbers.length, 'the catalogue agrees with the file')
+  // The sound may reach beyond the last picture by part of an AAC frame, which is less than a picture.
+  const pictures = (Number(entry?.durationMs) / 1000) * FPS
+  t.ok(Math.abs(pictures - numbers.length) < 1, `the catalogue agrees with the file: ${pictures} and ${numbers.length} pictures`)
 }
 
 t.test('kill -9 of the helper while recording', async (t) => {
