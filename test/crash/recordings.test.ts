@@ -12,6 +12,7 @@ import t, { type Test } from 'tap'
 import { type Api, type Json, login, until } from '../support/api.ts'
 import { readFrameNumbers } from '../support/frames.ts'
 import { helperPid } from '../support/process.ts'
+import { random } from '../support/random.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 30)
@@ -30,17 +31,6 @@ const FORMS = [
   { format: 'mp4', bitrate: 2_000_000 },
   { format: 'avi', video_codec: 'mjpeg', includeAudio: false },
 ] as const
-
-/** Small, repeatable (mulberry32). */
-function random(seed: number): () => number {
-  let a = seed
-  return () => {
-    a = (a + 0x6d2b79f5) | 0
-    let x = Math.imul(a ^ (a >>> 15), 1 | a)
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 interface Kept {
   readonly size: number

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Api, type Json, until } from '../support/api.ts'
+import { random } from '../support/random.ts'
 import { bundleVersion, imageVersion } from './support/bundles.ts'
 import { confirmed, firstLogin, firstPicture, loggedIn } from './support/device.ts'
 import { figure } from './support/figures.ts'
@@ -21,16 +22,6 @@ const ROUND_LIMIT_MS = 400_000
 const INSTALL_MS = 25_000
 const RESET_MS = 30_000
 
-/** Small, repeatable (mulberry32). */
-function random(seed: number): () => number {
-  let a = seed
-  return () => {
-    a = (a + 0x6d2b79f5) | 0
-    let x = Math.imul(a ^ (a >>> 15), 1 | a)
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 const rnd = random(SEED)
 
 t.comment(`IMAGE_SEED=${SEED}`)
