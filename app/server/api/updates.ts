@@ -113,7 +113,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
           Type.Object({ url: Type.String(), error: Text, ignored: Type.Integer({ description: 'malformed entries, left out' }) }),
         ),
       }),
-      errors: ['UNSUPPORTED_SETTING'],
+      errors: ['UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: ({ signal }) => updates.check(signal),
     }),
     route({
@@ -185,7 +185,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
         waiting_for: Nullable(Type.String({ description: 'what it has not shown yet' })),
         failures: Type.Array(Failure),
       }),
-      errors: ['UNSUPPORTED_SETTING'],
+      errors: ['UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: () => updates.status(),
     }),
     route({
@@ -194,7 +194,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
       path: `${PATH}/failures`,
       summary: 'Forget the updates that failed',
       response: Success,
-      errors: ['UNSUPPORTED_SETTING'],
+      errors: ['UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: async () => {
         await updates.dismissFailures()
         return { success: true }

@@ -67,6 +67,15 @@ export class SystemAgent {
     if (!this.available) throw new UnsupportedSetting(field, 'Only the firmware image can do this; here nothing was changed')
   }
 
+  /** As `ask`, but what the service refuses is thrown as clients get it. */
+  async askForClient(words: readonly string[], options: AskOptions = {}): Promise<string[]> {
+    try {
+      return await this.ask(words, options)
+    } catch (error) {
+      throw agentRefusal(error)
+    }
+  }
+
   /** The data lines. Throws `UnsupportedSetting`, `AgentFailure` or `AgentBroken`; the signal's reason where that ends it. */
   async ask(words: readonly string[], options: AskOptions = {}): Promise<string[]> {
     const request = words.join(' ')

@@ -55,7 +55,7 @@ export class Failures {
 
   /** Newest first. */
   async list(signal?: AbortSignal): Promise<Failure[]> {
-    const lines = await this.agent.ask(['failures'], signal ? { signal } : {})
+    const lines = await this.agent.askForClient(['failures'], signal ? { signal } : {})
     return lines
       .map(parseFailure)
       .filter((failure) => failure !== null)
@@ -63,7 +63,7 @@ export class Failures {
   }
 
   async dismiss(): Promise<void> {
-    await this.agent.ask(['dismiss-failures'])
+    await this.agent.askForClient(['dismiss-failures'])
     this.bus.publish('config', 'update_failures_dismissed', {})
   }
 

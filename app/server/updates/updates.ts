@@ -6,7 +6,7 @@ import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
 import type { Job, JobContext, Jobs } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
-import { agentRefusal, type Battery, type SystemAgent } from '../platform/index.ts'
+import type { Battery, SystemAgent } from '../platform/index.ts'
 import type { Restart } from '../reset/index.ts'
 import { objectOf, parseJson } from './bundle.ts'
 import type { Confirmation } from './confirmation.ts'
@@ -74,10 +74,11 @@ export class Updates implements Component {
   async release() {
     const { agent } = this.parts
     agent.require('updates')
-    const info = objectOf(parseJson((await agent.ask(['info']))[0] ?? ''))
+    const info = objectOf(parseJson((await agent.askForClient(['info']))[0] ?? ''))
     const text = (name: string): string | null => (typeof info?.[name] === 'string' ? info[name] : null)
     const [version, compatible] = [text('version'), text('compatible')]
-    if (version === null || compatible === null) throw new Error('the system service does not say what runs')
+    if (version === null || compatible === null)
+      throw new ApiError('SERVICE_UNAVAILABLE', 'The system service does not say what runs', 'info')
     return { version, compatible, build: text('build'), board: text('board'), channel: text('channel'), slot: text('slot') }
   }
 
@@ -155,11 +156,7 @@ export class Updates implements Component {
       throw new Conflict(`The release ${other.version} is not fit to be started`, `slot ${other.name}`)
     if (targetVersion !== undefined && targetVersion !== other.version)
       throw new Conflict(`The other release on this device is ${other.version}`, 'body.target_version')
-    try {
-      await this.parts.agent.ask(['activate', other.name])
-    } catch (error) {
-      throw agentRefusal(error)
-    }
+    await this.parts.agent.askForClient(['activate', other.name])
     return { slot: other.name, version: other.version }
   }
 
@@ -209,14 +206,12 @@ export class Updates implements Component {
       const onProgress = (fraction: number, text: string) => progress(begun + fraction * (1 - begun), text)
       const path = 'entry' in target ? (scratch ?? '') : target.bundle.path
       // Without the signal: the system service brings to its end what it has begun, and the job must not say otherwise.
-      await agent.ask(['install', path], { timeoutMs: INSTALL_MS, onProgress })
+      await agent.askForClient(['install', path], { timeoutMs: INSTALL_MS, onProgress })
       const restarting = request.restartAfter && !signal.aborted
       bus.publish('config', 'update_installed', { version, restart: restarting })
       unblock()
       if (restarting) restart.soon('update')
       return { version, backup, restarting }
-    } catch (error) {
-      throw agentRefusal(error)
     } finally {
       unblock()
       unpin()
@@ -259,11 +254,7 @@ export class Updates implements Component {
 
   private async slots(runningVersion?: string) {
     const version = runningVersion ?? (await this.release()).version
-    try {
-      return interpretSlots(await this.parts.agent.ask(['slots']), version)
-    } catch (error) {
-      throw agentRefusal(error)
-    }
+    return interpretSlots(await this.parts.agent.askForClient(['slots']), version)
   }
 
   private rules({ version, compatible }: { version: string; compatible: string }): Rules {

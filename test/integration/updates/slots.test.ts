@@ -68,6 +68,17 @@ t.test('slots, confirmation, failures', async (t) => {
     system.answer('dismiss-failures', ['done'])
     t.match(await other.delete(`${PATH}/failures`), { status: 200 })
     t.same(system.asked('dismiss-failures'), ['dismiss-failures'])
+    const unavailable = (message: string, details: string) => {
+      return { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', message, details } } }
+    }
+    system.answer('dismiss-failures', ['failed IO the list cannot be written'])
+    t.match(await other.delete(`${PATH}/failures`), unavailable('the list cannot be written', 'IO'))
+    system.answer('failures', ['failed IO the list cannot be read'])
+    t.match(await other.get(`${PATH}/status`), unavailable('the list cannot be read', 'IO'))
+    system.answer('info', ['failed INFO nothing is known'])
+    t.match(await other.get(`${PATH}/check`), unavailable('nothing is known', 'INFO'))
+    system.answer('info', ['done'])
+    t.match(await other.get(`${PATH}/check`), unavailable('The system service does not say what runs', 'info'))
   })
 })
 
