@@ -1,4 +1,4 @@
-/** Static files of the web console, held in memory and compressed once. They are public: the login page is one of them. */
+/** Static files of the web console, held in memory and compressed at the first request for them. They are public: the login page is one of them. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -21,16 +21,19 @@ interface Asset {
   readonly bytes: Uint8Array
   readonly type: string
   readonly etag: string
-  readonly codings: ReadonlyMap<Coding, Uint8Array>
+  /** Those that pay off; none for what is small or does not shrink. */
+  readonly codings: readonly Coding[]
+  readonly compressed: Map<Coding, Promise<Uint8Array>>
 }
 
 export class StaticAssets {
   readonly #files: ReadonlyMap<string, Uint8Array>
-  readonly #assets = new Map<string, Asset>()
+  readonly #assets: ReadonlyMap<string, Asset>
 
   /** `files` by name, such as `index.html` or `img/logo.svg`. */
   constructor(files: ReadonlyMap<string, Uint8Array> = new Map()) {
     this.#files = files
+    this.#assets = new Map([...files].map(([name, bytes]) => [name, assetOf(name, bytes)]))
   }
 
   /** All files below a directory, as they are now. */
@@ -49,18 +52,14 @@ export class StaticAssets {
     return new StaticAssets(new Map([...this.#files, ...files]))
   }
 
-  async start(): Promise<void> {
-    await Promise.all([...this.#files].map(async ([name, bytes]) => this.#assets.set(name, await prepare(name, bytes))))
-  }
-
   has(name: string): boolean {
     return this.#assets.has(name)
   }
 
-  send(exchange: Exchange, name: string): void {
+  send(exchange: Exchange, name: string): Promise<void> | undefined {
     const asset = this.#assets.get(name)
     if (asset === undefined) throw new Error(`No asset ${name}`)
-    const coding = pickCoding(exchange.acceptEncoding, [...asset.codings.keys()])
+    const coding = pickCoding(exchange.acceptEncoding, asset.codings)
     // A strong tag names the bytes that go out, so each coding has its own.
     const etag = coding === null ? asset.etag : `${asset.etag.slice(0, -1)}-${coding}"`
     const headers: Record<string, string> = {
@@ -72,28 +71,41 @@ export class StaticAssets {
         ? pageHeaders(exchange.host, exchange.secure)
         : { 'Content-Security-Policy': BINARY_CSP }),
     }
-    if (asset.codings.size > 0) headers.Vary = 'Accept-Encoding'
+    if (asset.codings.length > 0) headers.Vary = 'Accept-Encoding'
     if (isNotModified(exchange.conditions, { etag })) {
       exchange.sendHead(304, headers)
-      return
+      return undefined
     }
     headers['Content-Type'] = asset.type
-    if (coding !== null) headers['Content-Encoding'] = coding
-    exchange.send(200, headers, (coding === null ? undefined : asset.codings.get(coding)) ?? asset.bytes)
+    if (coding === null) {
+      exchange.send(200, headers, asset.bytes)
+      return undefined
+    }
+    headers['Content-Encoding'] = coding
+    return compressed(asset, coding).then((small) => exchange.send(200, headers, small))
   }
 }
 
-async function prepare(name: string, bytes: Uint8Array): Promise<Asset> {
+function assetOf(name: string, bytes: Uint8Array): Asset {
   const type = lookup(name) ?? 'application/octet-stream'
-  const codings = new Map<Coding, Uint8Array>()
-  if (isText(type) && bytes.length > WORTH_COMPRESSING) {
-    for (const coding of ['br', 'gzip'] as const) {
-      const small = await compressForGood(bytes, coding)
-      if (small.length < bytes.length) codings.set(coding, small)
-    }
-  }
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-  return { bytes, type: /^text\/|javascript|json$/.test(type) ? `${type}; charset=utf-8` : type, etag: `"${digest}"`, codings }
+  return {
+    bytes,
+    type: /^text\/|javascript|json$/.test(type) ? `${type}; charset=utf-8` : type,
+    etag: `"${digest}"`,
+    codings: isText(type) && bytes.length > WORTH_COMPRESSING ? ['br', 'gzip'] : [],
+    compressed: new Map(),
+  }
+}
+
+/** Once for all requests. At the start it would take a tenth of its time, mostly for nobody. */
+function compressed(asset: Asset, coding: Coding): Promise<Uint8Array> {
+  let small = asset.compressed.get(coding)
+  if (small === undefined) {
+    small = compressForGood(asset.bytes, coding)
+    asset.compressed.set(coding, small)
+  }
+  return small
 }
 
 /** The asset or the redirection that a path stands for; null where there is none. */

@@ -181,16 +181,16 @@ export class Pipeline {
   }
 
   /** No route: an asset, a preflight, or an error. */
-  #unrouted(exchange: Exchange, req: HttpRequest, match: Match | null): undefined {
+  #unrouted(exchange: Exchange, req: HttpRequest, match: Match | null): Promise<void> | undefined {
     const { assets, policy, websocketPath } = this.#options
     const reading = exchange.method === 'GET' || exchange.isHead
     const asset = match === null ? assetFor(assets, exchange.path, exchange.listener.name) : null
     if (asset !== null && reading) {
-      if ('location' in asset) exchange.sendHead(302, { Location: asset.location, 'Content-Length': '0' })
-      else {
+      if ('name' in asset) {
         exchange.readConditions(req)
-        assets.send(exchange, asset.name)
+        return assets.send(exchange, asset.name)
       }
+      exchange.sendHead(302, { Location: asset.location, 'Content-Length': '0' })
       return
     }
     if (this.limited(exchange, 'api')) return

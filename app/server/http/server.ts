@@ -70,7 +70,7 @@ export class HttpServer {
     const { listeners, websocket } = this.#options
     const limits = { ...DEFAULT_LIMITS, ...this.#options.limits }
     const now = this.#options.now ?? Date.now
-    const pipeline = await this.#newPipeline(limits, now)
+    const pipeline = this.#newPipeline(limits, now)
     const sockets = websocket === undefined ? null : this.#newSockets(websocket.behaviour, pipeline, limits, now)
     this.#pipeline = pipeline
     this.#sockets = sockets
@@ -120,10 +120,9 @@ export class HttpServer {
     return new WebSockets(behaviour, limits, this.#options.log, now, guard, () => this.#policy.options.maxWebSockets)
   }
 
-  async #newPipeline(limits: HttpLimits, now: () => number): Promise<Pipeline> {
+  #newPipeline(limits: HttpLimits, now: () => number): Pipeline {
     const { routes, authenticate, log, rateLimits, websocket, version } = this.#options
     const assets = this.#options.assets.with(docsAssets())
-    await assets.start()
     return new Pipeline({
       routes: [...routes, openApiRoute(routes, { version })],
       authenticate,
