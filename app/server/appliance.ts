@@ -49,7 +49,7 @@ export class Appliance implements Component {
     const folder = join(options.dataDir, 'updates')
     const log = childLogger(parts.log, 'updates')
     this.restart = new Restart(agent, childLogger(parts.log, 'restart'))
-    this.updatesConfiguration = new UpdatesConfiguration(store, agent, bus, join(folder, 'hawkbit-token'))
+    this.updatesConfiguration = new UpdatesConfiguration(store, agent, bus, join(folder, 'hawkbit-token'), log)
     this.updates = new Updates({
       agent,
       shelf: new Shelf(folder, options.mediaRoot, (file) => inspectBundle(file, options.updateKeyring)),
@@ -66,8 +66,9 @@ export class Appliance implements Component {
     this.factoryReset = new FactoryReset(agent, auth, this.restart, bus)
   }
 
-  start(): Promise<void> {
-    return this.updates.start()
+  async start(): Promise<void> {
+    await this.updates.start()
+    this.updatesConfiguration.start()
   }
 
   /** The API answers on this port: whether this release is good can be found out now. */
@@ -81,6 +82,7 @@ export class Appliance implements Component {
 
   async stop(): Promise<void> {
     await this.confirmation?.stop()
+    await this.updatesConfiguration.stop()
     await this.updates.stop()
     this.restart.stop()
   }

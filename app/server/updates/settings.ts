@@ -4,7 +4,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { Bus } from '../bus.ts'
-import { InvalidRequest, UnsupportedSetting } from '../errors.ts'
+import type { Component } from '../component.ts'
+import { errorText, InvalidRequest, UnsupportedSetting } from '../errors.ts'
+import type { Logger } from '../log.ts'
 import { AgentFailure, agentRefusal, type SystemAgent, writeFileAtomic } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import { httpUrl } from './index-file.ts'
@@ -46,13 +48,28 @@ export type UpdateChange = Partial<Omit<UpdateSettings, 'hawkbit'>> & {
   readonly hawkbit?: Partial<UpdateSettings['hawkbit']> & { readonly token?: string }
 }
 
-export class Settings {
+export class Settings implements Component {
+  private readonly ending = new AbortController()
+  /** One change after the other: what the system service has and what the store says belong together. */
+  private turn: Promise<unknown> = Promise.resolve()
+
   constructor(
     private readonly store: Store,
     private readonly agent: SystemAgent,
     private readonly bus: Bus,
     private readonly tokenFile: string,
+    private readonly log: Logger,
   ) {}
+
+  /** A database put back, or a power cut between the two, may have left the system service with something else than the store says. */
+  start(): void {
+    if (this.agent.available) void this.inTurn(() => this.tellAgain())
+  }
+
+  async stop(): Promise<void> {
+    this.ending.abort(new Error('the server is ending'))
+    await this.turn
+  }
 
   get(): UpdateSettings {
     const stored = this.store.table<string, unknown>('settings').get(KEY)
@@ -64,7 +81,33 @@ export class Settings {
   }
 
   /** What is not named returns to its default, but the token stays. Acts at once; where the system refuses, nothing has changed. */
-  async replace(change: UpdateChange): Promise<UpdateSettings> {
+  replace(change: UpdateChange): Promise<UpdateSettings> {
+    return this.inTurn(() => this.apply(change))
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.turn.then(work)
+    this.turn = done.catch(() => undefined)
+    return done
+  }
+
+  private async tellAgain(): Promise<void> {
+    try {
+      await this.tellHawkbit(this.get().hawkbit)
+    } catch (error) {
+      // Without the client there is nothing that could be on.
+      const without = error instanceof AgentFailure && error.code === 'UNSUPPORTED' && !this.get().hawkbit.enabled
+      if (without || this.ending.signal.aborted) return
+      this.log.warn({ error: errorText(error) }, 'the settings of hawkBit may not be in force')
+    }
+  }
+
+  private async tellHawkbit({ enabled, server, tenant, target, auth }: UpdateSettings['hawkbit']): Promise<void> {
+    const words = enabled ? ['on', server, tenant, target, auth] : ['off']
+    await this.agent.ask(['hawkbit', ...words], { signal: this.ending.signal })
+  }
+
+  private async apply(change: UpdateChange): Promise<UpdateSettings> {
     this.agent.require('updates')
     const before = this.get()
     const { token, ...hawkbit } = change.hawkbit ?? {}
@@ -91,10 +134,8 @@ export class Settings {
   private async applyHawkbit(before: UpdateSettings, { hawkbit }: UpdateSettings, token: string | undefined): Promise<void> {
     const oldToken = this.tokenSet ? readFileSync(this.tokenFile) : null
     if (token !== undefined) writeFileAtomic(this.tokenFile, `${token}\n`, 0o600)
-    const { enabled, server, tenant, target, auth } = hawkbit
     try {
-      if (enabled) await this.agent.ask(['hawkbit', 'on', server, tenant, target, auth])
-      else if (before.hawkbit.enabled) await this.agent.ask(['hawkbit', 'off'])
+      if (hawkbit.enabled || before.hawkbit.enabled) await this.tellHawkbit(hawkbit)
     } catch (error) {
       if (oldToken) writeFileAtomic(this.tokenFile, oldToken, 0o600)
       else rmSync(this.tokenFile, { force: true })

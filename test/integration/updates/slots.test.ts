@@ -57,9 +57,20 @@ t.test('slots, confirmation, failures', async (t) => {
       server.log.find((line) => line.includes('an update failed')),
       /something is wrong/,
     )
+    t.same(system.asked('hawkbit'), ['hawkbit off'], 'what the store says is told at the start')
+    system.answer('hawkbit', ['done'])
+    const hawkbit = { enabled: true, server: 'fleet.example', target: 'camera-7', token: TOKEN }
+    t.match(await api.put(`${PATH}/config`, { hawkbit }), { status: 200 })
     await server.stop()
     const args = ['--system-socket', system.socket, '--rate-limits', 'off', '--camera', 'test:640x360@30']
     const again = await startServer(t, { dataDir: server.dataDir, args })
+    const on = 'hawkbit on fleet.example DEFAULT camera-7 target'
+    await until(
+      () => system.asked('hawkbit').length,
+      (times) => times === 3,
+      'what the store says, at this start',
+    )
+    t.same(system.asked('hawkbit'), ['hawkbit off', on, on])
     const asked = system.asked('failures').length
     const other = await login(again)
     t.match((await other.get(`${PATH}/status`)).body.failures, [FAILURE])
@@ -141,8 +152,25 @@ t.test('the way back, restarts, and the fleet', async (t) => {
     const asked = system.asked('hawkbit').length
     t.match(await put(fleet), { status: 200 }, 'the token stays')
     t.equal(system.asked('hawkbit').length, asked, 'nothing to do')
-    t.match(await put({}), { status: 200, body: { hawkbit: { enabled: false, token_set: true } } })
-    t.equal(system.asked('hawkbit').at(-1), 'hawkbit off')
+
+    let go = () => {}
+    system.answer('hawkbit', async ([what], { say }) => {
+      if (what === 'on') await new Promise<void>((resolve) => (go = resolve))
+      say('done')
+    })
+    const first = put({ ...fleet, target: 'camera-8' })
+    await until(
+      () => system.asked('hawkbit').length,
+      (times) => times > asked,
+      'the first of two changes',
+    )
+    const second = put({})
+    t.equal(await Promise.race([second, api.get(`${PATH}/config`).then(() => 'waits')]), 'waits', 'one after the other')
+    go()
+    t.match(await first, { status: 200, body: { hawkbit: { target: 'camera-8' } } })
+    t.match(await second, { status: 200, body: { hawkbit: { enabled: false, token_set: true } } })
+    t.equal(system.asked('hawkbit').at(-1), 'hawkbit off', 'the last one is what the system service has')
+    t.match((await api.get(`${PATH}/config`)).body, { hawkbit: { enabled: false } }, 'and the store')
     const everything = [
       on.body,
       (await api.get(`${PATH}/config`)).body,
