@@ -304,7 +304,7 @@ export class CameraServer {
     rtsp.wire(media)
     wireConfiguration({ configuration, log, media, cameras, recorder, http })
     certificates.use((files) => http.replaceCertificate(files))
-    settlePutBack({ store, bus, jobs, storage, care })
+    settlePutBack({ store, bus, jobs, storage, care, log: childLogger(log, 'store') })
     const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
     await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
     appliance.watch(plain)
