@@ -115,8 +115,15 @@ for (const shell of SHELLS) {
       const machine = new Machine(t, shell, loader)
       machine.environment('ORDER=A B', 'BOOT_ORDER=A B', 'A_TRY=2', 'BOOT_A_LEFT=1')
       machine.boots('A', 1, 'camera.confirm_seconds=0')
+      machine.write('/dev/console', '')
+      machine.stub('journalctl', `printf 'camera-server: no copy\\033[2J of "before"\\n'`)
       t.equal(machine.run('confirm').status, 0)
       t.same(machine.calls('systemctl'), [])
+      t.match(machine.calls('journalctl'), [/ _SYSTEMD_UNIT=camera-server\.service$/])
+      t.match(
+        machine.read('/dev/console'),
+        /slot A .* is kept\. The server's last words: camera-server: no copy \[2J of "before" *\n$/,
+      )
       t.equal(machine.variable(loader === 'grub' ? 'A_TRY' : 'BOOT_A_LEFT'), loader === 'grub' ? '0' : '3')
     })
   }

@@ -27,6 +27,8 @@ const KEPT = 2
 const MARGIN_BYTES = 16 * 1024 ** 2
 const COPYING = 'copy.tmp'
 const COPY = /^schema-(\d+)\.([0-9a-f]{64})\.mdb$/
+/** Each start comes to the same end: somebody has to decide. */
+const WAY_OUT = 'start the newer release again, or reset the device to its factory state, which removes all settings and accounts'
 
 interface Copy {
   readonly schema: number
@@ -60,10 +62,10 @@ export class SchemaBackups {
    */
   async putBack(schema: number, newer: number, database: string): Promise<void> {
     const copy = this.copies().find((one) => one.schema === schema)
-    if (!copy) throw new StartupError(`${newerThan(schema, newer)}, and there is no copy from before`)
+    if (!copy) throw new StartupError(`${newerThan(schema, newer)}, and there is no copy from before: ${WAY_OUT}`)
     // Damaged ones must not even be opened.
     if ((await hashOf(copy.file)) !== copy.sha256)
-      throw new StartupError(`${newerThan(schema, newer)}, and ${copy.file} is damaged`)
+      throw new StartupError(`${newerThan(schema, newer)}, and its copy from before is damaged (${copy.file}): ${WAY_OUT}`)
     const scratch = join(this.folder, 'aside.tmp')
     const aside = join(this.folder, `aside-${newer}.mdb`)
     this.remove(scratch, join(this.folder, COPYING))

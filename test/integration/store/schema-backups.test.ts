@@ -132,7 +132,11 @@ t.test('all migrations of an update or none', async (t) => {
 t.test('without its own copy an old release does not start, and changes nothing', async (t) => {
   const folder = scratch(t)
   await run(folder, 2, (store) => addEntries(store, 3, 'theirs'))
-  const refused = { message: 'the database has schema version 2, this release knows 1 at most, and there is no copy from before' }
+  const refused = {
+    message:
+      'the database has schema version 2, this release knows 1 at most, and there is no copy from before: start the newer release again, ' +
+      'or reset the device to its factory state, which removes all settings and accounts',
+  }
   await t.rejects(run(folder, 1), refused)
   mkdirSync(join(folder, 'db-backups'))
   await t.rejects(run(folder, 1), refused)
@@ -145,7 +149,9 @@ t.test('a damaged copy does not take the place of the database', async (t) => {
   await run(folder, 3, (store) => addEntries(store, 2, 'new'))
   const copy = copyIn(folder)
   const whole = readFileSync(copy)
-  const refused = { message: /schema-1\.[0-9a-f]+\.mdb is damaged/ }
+  const refused = {
+    message: /copy from before is damaged \(.*schema-1\.[0-9a-f]+\.mdb\): start the newer release again, or reset/,
+  }
   for (const size of [0, 100, 8192]) {
     truncateSync(copy, size)
     await t.rejects(run(folder, 1), refused)
