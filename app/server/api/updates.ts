@@ -223,6 +223,20 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
     }),
     route({
       ...shared,
+      method: 'DELETE',
+      path: `${PATH}/upload/{id}`,
+      summary: 'Remove a bundle that was uploaded',
+      description: 'CONFLICT while it is being installed. Bundles on media stay as they are.',
+      params: Type.Object({ id: Type.String({ maxLength: 512, examples: ['upload:camera-1.3.0.raucb'] }) }),
+      response: Success,
+      errors: ['NOT_FOUND', 'CONFLICT', 'UNSUPPORTED_SETTING'],
+      handler: async ({ params }) => {
+        await updates.remove(params.id)
+        return { success: true }
+      },
+    }),
+    route({
+      ...shared,
       method: 'GET',
       path: `${PATH}/config`,
       summary: 'Where updates come from',

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Dirent, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ApiError, Conflict, InvalidRequest } from '../errors.ts'
+import { ApiError, Conflict, InvalidRequest, NotFound } from '../errors.ts'
 import { full, sanitiseStem } from '../files/index.ts'
 import { type BundleAnswer, diskSpace, prepareFolder, syncFolder } from '../platform/index.ts'
 import { parseBundleInfo, reasonOf } from './bundle.ts'
@@ -126,6 +126,16 @@ export class Shelf {
 
   received(): void {
     this.receiving = false
+  }
+
+  /** One that was uploaded. */
+  async remove(id: string): Promise<void> {
+    const name = (await bundlesIn(this.folder, Number.POSITIVE_INFINITY)).find((one) => `upload:${one}` === id)
+    if (name === undefined) throw new NotFound(`update ${id}`)
+    const path = join(this.folder, name)
+    if (this.pinned.has(path)) throw new Conflict('This bundle is being installed', name)
+    rmSync(path, { force: true })
+    syncFolder(this.folder)
   }
 
   private changed(name: string): number {

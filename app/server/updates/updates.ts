@@ -108,6 +108,12 @@ export class Updates implements Component {
     return bundle
   }
 
+  async remove(id: string): Promise<void> {
+    this.parts.agent.require('updates')
+    await this.parts.shelf.remove(id)
+    this.parts.bus.publish('config', 'update_removed', { id })
+  }
+
   async install(request: InstallRequest, signal: AbortSignal): Promise<Job> {
     const { agent, restart, shelf, jobs } = this.parts
     agent.require('updates')

@@ -113,6 +113,7 @@ const TABLE: Readonly<Record<string, [access: 'public' | 'guest' | 'viewer' | 'o
   'POST /api/system/updates/install': ['admin', 400],
   'POST /api/system/updates/rollback': ['admin', 400],
   'POST /api/system/updates/upload': ['admin', 400],
+  'DELETE /api/system/updates/upload/{id}': ['admin', 400],
   'GET /api/system/updates/config': ['admin', 200],
   'PUT /api/system/updates/config': ['admin', 400],
   'POST /api/system/factory-reset': ['admin', 400],

@@ -16,6 +16,7 @@ t.test('elsewhere than on the appliance nothing of all that is done', async (t) 
   t.match(await api.post(`${PATH}/install`, { update_id: 'upload:a.raucb' }), unsupported)
   t.match(await api.post(`${PATH}/rollback`), unsupported)
   t.match(await api.delete(`${PATH}/failures`), unsupported)
+  t.match(await api.delete(`${PATH}/upload/upload:a.raucb`), unsupported)
   t.match(await api.put(`${PATH}/config`, { allow_downgrade: true }), unsupported)
   t.match(await api.post('/api/system/factory-reset', { confirm: true, preserve_users: true }), unsupported)
   t.match(await api.post('/api/system/reboot', { force: true }), unsupported)
@@ -127,6 +128,20 @@ t.test('bundles that are here', async (t) => {
     t.equal(existsSync(join(shelf, 'camera_1.3.0.raucb')), false)
   })
 
+  await t.test('an uploaded bundle can be removed, and nothing else', async (t) => {
+    const remove = (id: string) => api.delete(`${PATH}/upload/${encodeURIComponent(id)}`)
+    writeFileSync(join(shelf, 'hawkbit-token'), 'x')
+    for (const id of ['upload:none.raucb', 'old.raucb', 'upload:..', 'upload:hawkbit-token', 'media:old.raucb'])
+      t.match(await remove(id), { status: 404, body: { error: { code: 'NOT_FOUND' } } }, id)
+    t.equal(readdirSync(shelf).length, 4)
+    t.match(await remove('upload:old.raucb'), { status: 200, body: { success: true } })
+    t.equal(await listed('upload:old.raucb'), undefined)
+    t.equal(existsSync(join(shelf, 'old.raucb')), false)
+    const { entries } = (await api.get('/api/audit?action=config.update_removed')).body as unknown as { entries: Json[] }
+    t.match(entries, [{ username: 'admin', data: { id: 'upload:old.raucb' } }])
+    t.match(await remove('upload:old.raucb'), { status: 404 })
+  })
+
   await t.test('a medium', async (t) => {
     const stick = join(media, 'stick')
     mkdirSync(stick)
@@ -225,6 +240,27 @@ t.test('bundles that are here', async (t) => {
     go()
     t.match(await jobDone(api, started.body), { status: 'succeeded', result: { version: '1.3.0', restarting: false } })
     t.match(await api.post(`${PATH}/rollback`, { preserve_data: false }), { status: 422 }, 'nothing is blocked any more')
+  })
+
+  await t.test('what is being installed is not removed', async (t) => {
+    t.match(await upload(server, api, file('new'), 'new.raucb'), { status: 200 })
+    let go = () => {}
+    system.answer('install', async (_args, { say }) => {
+      await new Promise<void>((resolve) => (go = resolve))
+      say('done')
+    })
+    const asked = system.asked('install').length
+    const started = await install('upload:new.raucb')
+    await until(
+      () => system.asked('install').length,
+      (times) => times === asked + 1,
+      'the installation',
+    )
+    t.match(await api.delete(`${PATH}/upload/upload:new.raucb`), { status: 409, body: { error: { code: 'CONFLICT' } } })
+    t.equal(existsSync(join(shelf, 'new.raucb')), true)
+    go()
+    t.match(await jobDone(api, started.body), { status: 'succeeded' })
+    t.match(await api.delete(`${PATH}/upload/upload:new.raucb`), { status: 200 })
   })
 
   await t.test('not while the release that runs is on trial', async (t) => {
