@@ -1,6 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { eachShell, LOADERS } from './machine.ts'
+import { eachShell, LOADERS, type Machine } from './machine.ts'
 
 for (const loader of LOADERS) {
   eachShell(
@@ -23,15 +24,67 @@ for (const loader of LOADERS) {
   )
 }
 
-eachShell(t, 'the file is replaced as a whole, by RAUC too', (t, machine) => {
+const FILE = '/boot/state/grubenv'
+const RESERVE = '/boot/state/reserve'
+
+/** What GRUB's own tool reads there. */
+const listed = (machine: Machine, path: string) =>
+  spawnSync('/usr/bin/grub-editenv', [machine.at(path), 'list'], { encoding: 'utf8' }).stdout
+
+eachShell(t, 'both files are written in place, the copy first, by RAUC too', (t, machine) => {
+  machine.environment('ORDER=A B', 'A_TRY=2', 'serial=x')
+  const before = [FILE, RESERVE].map((path) => statSync(machine.at(path)).ino)
+  t.equal(machine.run('bin/grub-editenv', [machine.at(FILE), 'set', 'A_TRY=1', 'ORDER=B A']).status, 0)
+  t.same(
+    [FILE, RESERVE].map((path) => statSync(machine.at(path)).ino),
+    before,
+    'no other file takes their place',
+  )
+  t.same(machine.list('/boot/state'), ['grubenv', 'reserve'], 'nothing is left over')
+  for (const path of [FILE, RESERVE]) {
+    t.equal(statSync(machine.at(path)).size, 1024)
+    t.same(listed(machine, path).split('\n').sort(), ['', 'A_TRY=1', 'ORDER=B A', 'serial=x'], 'as GRUB understands it')
+  }
+  t.same(machine.run('bin/grub-editenv', [machine.at(FILE), 'list']).stdout, listed(machine, FILE))
+  t.equal(machine.run('bin/grub-editenv', [machine.at(FILE), 'unset', 'A_TRY']).status, 0)
+  t.notMatch(listed(machine, FILE), /A_TRY/)
+
+  t.not(machine.run('bin/grub-editenv', [machine.at('/boot/other'), 'set', 'ORDER=A B']).status, 0)
+})
+
+eachShell(t, 'a write that fails at the copy has not touched the file', (t, machine) => {
   machine.environment('ORDER=A B')
-  const file = machine.at('/boot/state/grubenv')
-  const before = statSync(file).ino
-  t.equal(machine.run('bin/grub-editenv', [file, 'set', 'A_TRY=1', 'ORDER=B A']).status, 0)
-  t.not(statSync(file).ino, before)
-  t.match(machine.run('bin/grub-editenv', [file, 'list']).stdout, /^A_TRY=1$/m)
-  t.same(machine.list('/boot/state'), ['grubenv'], 'nothing is left over')
-  t.equal(statSync(file).size, 1024)
+  rmSync(machine.at(RESERVE))
+  mkdirSync(machine.at(RESERVE))
+  const before = readFileSync(machine.at(FILE))
+  t.not(machine.run('bootenv', ['set', 'ORDER=B A']).status, 0)
+  t.ok(before.equals(readFileSync(machine.at(FILE))))
+})
+
+eachShell(t, 'what says so already is not written', (t, machine) => {
+  machine.environment('ORDER=A B', 'A_TRY=0')
+  utimesSync(machine.at(FILE), 1, 1)
+  machine.environment('A_TRY=0', 'absent=')
+  t.equal(statSync(machine.at(FILE)).mtimeMs, 1000)
+})
+
+eachShell(t, 'a full block takes nothing more, and stays as it was', (t, machine) => {
+  machine.environment('ORDER=A B', `long=${'x'.repeat(900)}`)
+  const before = readFileSync(machine.at(FILE))
+  t.match(machine.run('bootenv', ['set', `more=${'y'.repeat(100)}`]), { status: 1, stderr: /no room/ })
+  t.ok(before.equals(readFileSync(machine.at(FILE))))
+  t.ok(before.equals(readFileSync(machine.at(RESERVE))))
+})
+
+eachShell(t, 'a copy that lags behind is brought up to date, but for what counts the tries', (t, machine) => {
+  machine.environment('ORDER=A B', 'A_TRY=0')
+  spawnSync('/usr/bin/grub-editenv', [machine.at(FILE), 'set', 'A_TRY=1', 'stage=kernel', 'A_STAGE=kernel'])
+  utimesSync(machine.at(RESERVE), 1, 1)
+  t.equal(machine.run('bootstate-check').status, 0)
+  t.equal(statSync(machine.at(RESERVE)).mtimeMs, 1000, 'not for a try alone')
+  spawnSync('/usr/bin/grub-editenv', [machine.at(FILE), 'set', 'ORDER=B A'])
+  t.equal(machine.run('bootstate-check').status, 0)
+  t.equal(listed(machine, RESERVE), listed(machine, FILE))
 })
 
 eachShell(t, 'a torn environment is taken from its copy', (t, machine) => {

@@ -204,6 +204,7 @@ for (const shell of SHELLS) {
 
   t.test(`which release runs in which slot (${shell})`, async (t) => {
     const machine = new Machine(t, shell, 'grub')
+    machine.environment('ORDER=A B')
     record(t, machine, 'A', 1)
     t.equal(machine.read('/data/system/boot/releases'), 'A=1.0.0\n')
     machine.write('/etc/camera-release', 'VERSION=2.0.0\n')
