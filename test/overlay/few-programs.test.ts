@@ -1,12 +1,13 @@
 /** A start with nothing to repair and nothing on trial starts few programs: each costs a small board a good part of a second. What a script may start is
  * all that its PATH has. */
+import type { Test } from 'tap'
 import t from 'tap'
 import { Machine } from './machine.ts'
 
 const ID = '0123456789abcdef0123456789abcdef'
 
 /** A machine that has been confirmed in slot A; GRUB has counted this start. */
-function settled(t: Parameters<Parameters<typeof t.test>[1]>[0]): Machine {
+function settled(t: Test): Machine {
   const machine = new Machine(t)
   machine.environment('ORDER=A B', 'A_OK=1', 'A_TRY=0')
   machine.write('/etc/machine-id', `${ID}\n`)
