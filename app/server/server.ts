@@ -137,7 +137,7 @@ export class CameraServer {
         bus,
         {
           keyFolder: data('keys'),
-          carryOverFile: data('persistent', 'users-carry-over.json'),
+          carryOver: { file: data('persistent', 'users-carry-over.json'), bootId: clock.bootId },
           adminPassword: this.adminPassword(),
           sessionLifetimeMs: () => configuration.get('security').session_timeout * 1000,
           trustedOrigins: () => configuration.get('security').cors_origins,

@@ -1,12 +1,11 @@
 /** Who may come in: the component that ties accounts, sessions and every kind of credentials together. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import type { Bus } from '../bus.ts'
 import { type Caller, type CredentialSource, SESSION_COOKIE } from '../caller.ts'
 import type { Component } from '../component.ts'
 import { ApiError, InvalidCredentials, NotFound, PermissionDenied } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { loadOrCreateKey, writeFileAtomic } from '../platform/index.ts'
+import { loadOrCreateKey } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
 import { Accounts, type Requester } from './accounts.ts'
 import { CarryOver } from './carry-over.ts'
@@ -31,8 +30,8 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 export interface AuthOptions {
   /** Folder of the key files. */
   readonly keyFolder: string
-  /** Where accounts wait for the end of a factory reset; undefined: nowhere. */
-  readonly carryOverFile?: string
+  /** Where accounts wait for the end of a factory reset, and which boot of the device this is; undefined: they never do. */
+  readonly carryOver?: { readonly file: string; readonly bootId: string }
   /** The admin's password at first start; undefined: the factory password, to be changed. */
   readonly adminPassword: string | undefined
   /** Asked at each login. */
@@ -64,7 +63,7 @@ interface Opened {
   readonly shares: Shares
   readonly transfer: AccountTransfer
   readonly nonces: Nonces
-  readonly carryOver: { write(): void; remove(): void }
+  readonly carryOver: { readonly present: boolean; write(): void; remove(): void }
 }
 
 /** The server that asks itself whether it answers. */
@@ -88,9 +87,13 @@ export class Auth implements Component {
   async start(): Promise<void> {
     const { store, bus, now, hasher } = this
     const { keyFolder, adminPassword } = this.options
-    const carried = this.takeIn()
-    const sealKey = loadOrCreateKey(this.sealKeyFile, 32)
-    const users = new Users(store, sealKey)
+    const { file, bootId } = this.options.carryOver ?? { file: `${keyFolder}/users-carry-over.json`, bootId: '' }
+    const carried = new CarryOver(file, bootId, this.log)
+    const sealKeyFile = `${keyFolder}/seal.key`
+    carried.takeIn(store, sealKeyFile)
+    const sealKey = loadOrCreateKey(sealKeyFile, 32)
+    const current = () => ({ sealKey, users: users.all() })
+    const users: Users = new Users(store, sealKey, () => carried.renew(current))
     const sessions = new Sessions(store, loadOrCreateKey(`${keyFolder}/token.key`, 32), now, (sessionId) => {
       this.bus.emit('session-ended', { sessionId })
     })
@@ -101,7 +104,10 @@ export class Auth implements Component {
     const shares = new Shares(store, users, sealKey, bus, now)
     const transfer = new AccountTransfer(users, accounts, sealKey, bus)
     const carryOver = {
-      write: () => carried.write({ sealKey, users: users.all() }),
+      get present() {
+        return carried.present
+      },
+      write: () => carried.write(current()),
       remove: () => carried.remove(),
     }
     const nonces = new Nonces(now)
@@ -229,33 +235,6 @@ export class Auth implements Component {
   /** RTSP's failures count like all others. */
   rtspFailed(username: string | null, address: string): void {
     this.parts.gate.note(username, address, 'rtsp')
-  }
-
-  private get sealKeyFile(): string {
-    return `${this.options.keyFolder}/seal.key`
-  }
-
-  /**
-   * Accounts that a factory reset has left. The key goes first: an end in between begins anew, as there are no accounts yet. Without accounts
-   * nothing is sealed with a key that is here already.
-   */
-  private takeIn(): CarryOver {
-    const { keyFolder, carryOverFile } = this.options
-    const carryOver = new CarryOver(carryOverFile ?? `${keyFolder}/users-carry-over.json`, this.log)
-    const table = this.store.table<string, UserRecord>('users')
-    // Beside accounts it waits for a reset that has been asked for and comes with the next restart of the device.
-    if (table.count() > 0) return carryOver
-    const carried = carryOver.read()
-    if (carried) {
-      mkdirSync(keyFolder, { recursive: true, mode: 0o700 })
-      writeFileAtomic(this.sealKeyFile, carried.sealKey, 0o600)
-      this.store.transaction(() => {
-        for (const user of carried.users) table.put(user.username, user)
-      })
-      this.log.info({ accounts: carried.users.length }, 'accounts kept over the factory reset')
-    }
-    carryOver.remove()
-    return carryOver
   }
 
   private get parts(): Opened {

@@ -69,9 +69,11 @@ export class Users {
   constructor(
     store: Store,
     private readonly sealKey: Buffer,
+    /** Called after each change. */
+    private readonly changed: () => void = () => {},
   ) {
     this.table = store.table('users')
-    this.reload()
+    this.load()
   }
 
   get(username: string): UserRecord | undefined {
@@ -124,6 +126,7 @@ export class Users {
   remove(username: string): void {
     this.table.remove(username)
     this.records.delete(username)
+    this.changed()
   }
 
   /**
@@ -159,6 +162,11 @@ export class Users {
   }
 
   reload(): void {
+    this.load()
+    this.changed()
+  }
+
+  private load(): void {
     this.records.clear()
     for (const { value } of this.table.range()) this.records.set(value.username, value)
   }
@@ -166,6 +174,7 @@ export class Users {
   private put(record: UserRecord): UserRecord {
     this.table.put(record.username, record)
     this.records.set(record.username, record)
+    this.changed()
     return record
   }
 

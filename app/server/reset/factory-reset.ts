@@ -4,7 +4,7 @@
  */
 import type { Auth } from '../auth/index.ts'
 import type { Bus } from '../bus.ts'
-import { agentRefusal, type SystemAgent } from '../platform/index.ts'
+import { AgentBroken, agentRefusal, type SystemAgent } from '../platform/index.ts'
 import type { Restart } from './restart.ts'
 
 export interface ResetOptions {
@@ -37,14 +37,16 @@ export class FactoryReset {
   private async ask(preserveNetwork: boolean, preserveUsers: boolean): Promise<void> {
     const keep = [...(preserveNetwork ? ['network'] : []), ...(preserveUsers ? ['users'] : [])]
     const { carryOver } = this.auth
-    // Also without: an older one must not bring accounts back.
+    const waited = carryOver.present
     if (preserveUsers) carryOver.write()
-    else carryOver.remove()
     try {
       await this.agent.ask(['factory-reset', keep.length === 0 ? '-' : keep.join(',')])
     } catch (error) {
-      carryOver.remove()
+      // Where the answer is missing the wish may be written, and an earlier one may be still. The next boot removes what no reset has wanted.
+      if (!waited && !(error instanceof AgentBroken)) carryOver.remove()
       throw agentRefusal(error)
     }
+    // Those of an earlier wish must not come back.
+    if (!preserveUsers) carryOver.remove()
   }
 }

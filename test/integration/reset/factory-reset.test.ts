@@ -127,6 +127,34 @@ t.test('without the accounts an older copy of them goes', async (t) => {
   t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
 })
 
+t.test('where the answer is missing, the reset may come: the accounts lie ready until the next boot, as they are', async (t) => {
+  const { api, server, system } = await startAppliance(t, { 'factory-reset': (_args, { close }) => close() })
+  const file = join(server.dataDir, 'persistent/users-carry-over.json')
+  const carried = () => (JSON.parse(readFileSync(file, 'utf8')).users as { username: string }[]).map(({ username }) => username)
+  t.match(await api.post(PATH, { confirm: true, preserve_users: true }), { status: 500 })
+  t.same([carried(), system.asked('reboot')], [['admin'], []])
+  const eve = await api.post('/api/users', { username: 'eve', password: PASSWORD, role: 'operator' })
+  t.equal(eve.status, 200)
+  t.same(carried(), ['admin', 'eve'])
+  t.equal((await api.delete('/api/users/eve')).status, 200)
+  t.same(carried(), ['admin'], 'who is removed does not come back')
+  system.answer('factory-reset', ['failed IO the request cannot be written'])
+  t.match(await api.post(PATH, { confirm: true, preserve_users: true }), { status: 503 })
+  t.match(await api.post(PATH, { confirm: true }), { status: 503 })
+  t.same(carried(), ['admin'], 'an earlier wish may be written still')
+  await server.stop()
+  const again = await startServer(t, { dataDir: server.dataDir, args })
+  t.same(carried(), ['admin'], 'the same boot')
+  await again.stop()
+
+  // The next boot comes without a reset, or is the one after it: the power has gone before the file was removed.
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), boot_id: 'an earlier one' }))
+  const later = await startServer(t, { dataDir: server.dataDir, args })
+  t.equal(existsSync(file), false)
+  t.equal((await (await login(later)).get('/api/users')).status, 200)
+  await later.stop()
+})
+
 /** A device that nobody could enter would be worse. */
 async function factoryAccountInstead(t: Test, content: string): Promise<void> {
   const { dataDir, stop } = await startServer(t, { args })
