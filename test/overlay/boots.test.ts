@@ -1,5 +1,5 @@
 /** What is written down of each boot, what becomes of an update, and the confirmation. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import t from 'tap'
 import { BOOT, LOADERS, type Loader, Machine, SHELLS } from './machine.ts'
@@ -95,12 +95,35 @@ for (const shell of SHELLS) {
       t.equal(failure(machine).stage, 'userspace')
     })
 
+    t.test(`a trial outlives the loss of /data (${loader}, ${shell})`, async (t) => {
+      const lost = (machine: Machine) => rmSync(machine.at('/data/system/boot'), { recursive: true })
+      const machine = installed(t, loader, shell)
+      machine.environment('trial=B')
+      lost(machine)
+      mkdirSync(machine.at(FAILURES), { recursive: true })
+      t.match(record(t, machine, 'B', 2), /on trial/)
+      t.equal(machine.variable(loader === 'grub' ? 'B_TRY' : 'BOOT_B_LEFT'), loader === 'grub' ? '0' : '3', 'not counted anew')
+      machine.write('/proc/cmdline', 'rauc.slot=B camera.confirm_seconds=0\n')
+      t.equal(machine.run('confirm').status, 0)
+      t.same(machine.calls('systemctl').at(-1), 'systemctl reboot')
+
+      lost(machine)
+      mkdirSync(machine.at(FAILURES), { recursive: true })
+      machine.environment(...spent(loader), 'B_STAGE=kernel')
+      t.match(record(t, machine, 'A', 3), /failed at the stage kernel/)
+      t.match(failure(machine), { slot: 'B', version: null, installed: null, attempts: 3 })
+      t.equal(machine.variable('trial'), '')
+      t.notMatch(record(t, machine, 'A', 4), /trial|failed/)
+    })
+
     t.test(`one that is confirmed (${loader}, ${shell})`, async (t) => {
       const machine = installed(t, loader, shell)
       record(t, machine, 'B', 2)
+      t.equal(machine.variable('trial'), 'B', 'the boot loader keeps it, too')
       t.same(machine.ask('healthy'), ['done'])
       t.same(machine.calls('rauc'), ['rauc status mark-good'])
       t.notOk(machine.has(PENDING))
+      t.equal(machine.variable('trial'), '')
       t.equal(machine.run('confirm').status, 0)
       t.same(machine.calls('systemctl'), [])
       t.same(machine.ask('healthy'), ['done'], 'once more is as good')

@@ -44,6 +44,7 @@ eachShell(t, 'slots', (t, machine) => {
 })
 
 eachShell(t, 'install', (t, machine) => {
+  machine.environment('ORDER=A B')
   machine.write(BUNDLE, 'bundle')
   machine.stub('rauc', INSTALL)
   t.same(machine.ask(`install ${BUNDLE}`), [
@@ -57,9 +58,19 @@ eachShell(t, 'install', (t, machine) => {
     machine.read('/data/system/boot/pending'),
     /^slot=B\nversion=2\.0\.0\nboot_id=[0-9]{32}\ninstalled=\S+Z\nstate=installed\n$/,
   )
+  t.equal(machine.variable('trial'), 'B')
+})
+
+eachShell(t, 'install: what cannot be written down is not begun', (t, machine) => {
+  machine.write(BUNDLE, 'bundle')
+  machine.stub('rauc', INSTALL)
+  t.match(machine.ask(`install ${BUNDLE}`), [/^failed IO /], 'the boot loader has no environment')
+  t.equal(machine.calls('rauc install').length, 0)
+  t.notOk(machine.has('/data/system/boot/pending'))
 })
 
 eachShell(t, 'install: what RAUC refuses', (t, machine) => {
+  machine.environment('ORDER=A B')
   machine.write(BUNDLE, 'bundle')
   for (const [words, code] of [
     ['signature verification failed: Verify error: unable to get local issuer certificate', 'SIGNATURE'],
@@ -71,6 +82,7 @@ eachShell(t, 'install: what RAUC refuses', (t, machine) => {
     const [answer = ''] = machine.ask(`install ${BUNDLE}`)
     t.match(answer, new RegExp(`^failed ${code} `), words)
     t.notOk(machine.has('/data/system/boot/pending'))
+    t.equal(machine.variable('trial'), '')
   }
   machine.stub('rauc', `echo 'signature verification failed' >&2; exit 1`)
   machine.forgetCalls()
@@ -102,6 +114,7 @@ eachShell(t, 'install: not while the release that runs is on trial', (t, machine
 })
 
 eachShell(t, 'install: only from where bundles lie', (t, machine) => {
+  machine.environment('ORDER=A B')
   machine.stub('rauc', INSTALL)
   machine.write('/etc/passwd.raucb', 'x')
   machine.write('/data/camera/updates/sub/b.raucb', 'x')
@@ -138,10 +151,12 @@ eachShell(t, 'activate', (t, machine) => {
   t.match(machine.ask('activate B'), [/^failed NOT_BOOTABLE .*not confirmed/], 'an update does without no trial')
   t.same(machine.calls('rauc'), [])
   machine.write('/data/system/boot/pending', 'slot=A\n')
+  machine.environment('trial=A')
   t.same(machine.ask('activate B'), ['done'])
   t.same(machine.calls('rauc'), ['rauc status mark-active rootfs.1'])
   t.notOk(machine.has('/data/system/boot/pending'))
   t.equal(machine.variable('A_OK'), '0', 'given up before it was confirmed')
+  t.equal(machine.variable('trial'), '')
   machine.environment('A_OK=1')
   machine.write('/data/system/boot/pending', 'slot=B\n')
   t.same(machine.ask('activate A'), ['done'], 'an update that was not tried yet is called off')

@@ -5,7 +5,7 @@
 # The newer valid copy counts; the other one is written, so that a torn write costs one change and never the whole.
 # `stage` and <slot>_STAGE keep how far the last try came: `loader` before the kernel is in memory, `kernel` when it is started.
 
-setenv names "BOOT_ORDER BOOT_A_LEFT BOOT_B_LEFT A_STAGE B_STAGE stage machine_id serial factory_reset"
+setenv names "BOOT_ORDER BOOT_A_LEFT BOOT_B_LEFT A_STAGE B_STAGE stage machine_id serial factory_reset trial"
 setenv state "${devtype} ${devnum}#bootstate"
 setenv size 0x10000
 setenv blocks 80
