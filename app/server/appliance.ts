@@ -48,7 +48,7 @@ export class Appliance implements Component {
     const { options, agent, store, auth, jobs, backups, bus, anyRecording } = parts
     const folder = join(options.dataDir, 'updates')
     const log = childLogger(parts.log, 'updates')
-    this.restart = new Restart(agent, childLogger(parts.log, 'restart'))
+    this.restart = new Restart(agent, bus, childLogger(parts.log, 'restart'))
     this.updatesConfiguration = new UpdatesConfiguration(store, agent, bus, join(folder, 'hawkbit-token'), log)
     this.updates = new Updates({
       agent,

@@ -1,24 +1,36 @@
-/** Restarts of the device: the answer to the client goes first. */
+/** Restarts of the device: the answer to the client goes first. One that fails is told to whoever listens to alerts, and tried again a few times. */
+import { actingAsDevice } from '../actor.ts'
+import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { Conflict, errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { SystemAgent } from '../platform/index.ts'
 
 const ANSWER_FIRST_MS = 1000
+const RETRY_AFTER_MS = [10_000, 30_000, 60_000, 300_000]
+
+export interface RestartOptions {
+  readonly delayMs?: number
+  /** The pauses before further attempts. */
+  readonly retryAfterMs?: readonly number[]
+}
 
 export class Restart implements Component {
   private timer: NodeJS.Timeout | undefined
+  private stopped = false
   private readonly blocking = new Set<{ readonly reason: string }>()
 
   constructor(
     private readonly agent: SystemAgent,
+    private readonly bus: Bus,
     private readonly log: Logger,
-    private readonly delayMs = ANSWER_FIRST_MS,
+    private readonly options: RestartOptions = {},
   ) {}
 
   start(): void {}
 
   stop(): void {
+    this.stopped = true
     clearTimeout(this.timer)
   }
 
@@ -40,16 +52,24 @@ export class Restart implements Component {
   soon(why: string): void {
     if (this.timer) return
     this.log.info({ why }, 'the device restarts')
-    this.timer = setTimeout(() => void this.go(), this.delayMs)
+    actingAsDevice(() => this.after(this.options.delayMs ?? ANSWER_FIRST_MS, why, this.options.retryAfterMs ?? RETRY_AFTER_MS))
   }
 
-  private async go(): Promise<void> {
+  private after(ms: number, why: string, pauses: readonly number[]): void {
+    this.timer = setTimeout(() => void this.go(why, pauses), ms)
+  }
+
+  private async go(why: string, [pause, ...pauses]: readonly number[]): Promise<void> {
     try {
       await this.agent.ask(['reboot'])
-    } catch (error) {
-      this.log.error({ error: errorText(error) }, 'the device does not restart')
-    } finally {
       this.timer = undefined
+    } catch (error) {
+      if (this.stopped) return
+      const retry_in_seconds = pause === undefined ? null : pause / 1000
+      this.log.error({ why, error: errorText(error), retry_in_seconds }, 'the device does not restart')
+      this.bus.publish('alert', 'restart_failed', { why, error: errorText(error), retry_in_seconds })
+      if (pause === undefined) this.timer = undefined
+      else this.after(pause, why, pauses)
     }
   }
 }

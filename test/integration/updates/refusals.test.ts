@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Bus } from '../../../app/server/bus.ts'
 import type { Jobs } from '../../../app/server/jobs/index.ts'
 import { type Battery, SystemAgent } from '../../../app/server/platform/index.ts'
 import { Restart } from '../../../app/server/reset/index.ts'
@@ -28,7 +29,7 @@ t.test('a battery that goes empty, and what has begun meanwhile', async (t) => {
   let battery: Battery | null = null
   const begun: string[] = []
   const agent = new SystemAgent(system.socket)
-  const restart = new Restart(agent, log)
+  const restart = new Restart(agent, new Bus(), log)
   const updates = new Updates({
     agent,
     shelf,
