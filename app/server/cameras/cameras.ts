@@ -1,4 +1,4 @@
-/** The cameras: what each should do (persisted), what it does (told by the helper), and the way from one to the other. */
+/** The cameras: from what each should do (persisted) to what it does (told by the helper). */
 import { once } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../bus.ts'
@@ -9,61 +9,17 @@ import {
   type AudioSource,
   type CameraState,
   type CameraStats,
-  type Controls,
-  HELPER_ERROR,
   HelperDown,
-  HelperError,
   type HelperStats,
-  HelperTimeout,
   type MediaSupervisor,
   type Mode,
-  type StreamConfig,
 } from '../media/index.ts'
 import type { Store, Table } from '../store/index.ts'
-import { streamsFor } from './quality.ts'
+import { Camera, type CameraSettings, type CameraView, inTurn, type Persisted, streamsOf, view } from './camera.ts'
+import { ask } from './refusals.ts'
 import { type CameraSpec, formatResolution, type Size } from './spec.ts'
 
-export const AUDIO_CODECS = ['aac', 'opus', 'pcmu', 'none'] as const
-
-/** What a user has set; survives restarts as long as the camera's spec stays the same. */
-export interface CameraSettings extends Mode, Controls {
-  /** Of the sound that its streams carry, if the camera has any; `none`: they carry none. */
-  readonly audio_codec: (typeof AUDIO_CODECS)[number]
-  /** False: stopped by the user, the device is released. */
-  readonly enabled: boolean
-}
-
-interface Persisted {
-  readonly spec: string
-  /** Without those that came in a later version. */
-  readonly settings: Partial<CameraSettings>
-  /** False: the mode is that of the configuration. Absent: of a release that knew no other than chosen ones. */
-  readonly mode_chosen?: boolean
-}
-
 export type FindSound = (videoDevice: string) => string | null
-
-/** Pictures that the state interface and the API speak of. */
-export interface CameraView {
-  readonly id: number
-  readonly spec: CameraSpec
-  readonly settings: CameraSettings
-  readonly connected: boolean
-  readonly state: CameraState['state'] | 'stopped'
-  readonly reason: string | null
-  readonly device: string
-  /** What is delivered now; null unless connected. */
-  readonly mode: Mode | null
-  readonly format: string | null
-  /** Where its sound comes from, whether or not that is there now; null: the camera has none. */
-  readonly audio: CameraAudio | null
-}
-
-export interface CameraAudio {
-  readonly source: AudioSource['type']
-  /** As ALSA names it; null for the test tone. */
-  readonly device: string | null
-}
 
 export interface Still {
   readonly jpeg: Buffer
@@ -74,55 +30,6 @@ export interface Still {
 
 const CAPTURE_PATIENCE_MS = 4000
 const MAX_TEST_SIZE: Size = { width: 3840, height: 2160 }
-
-class Camera {
-  live: CameraState | null = null
-  /** Changes of one camera happen one after the other. */
-  turn: Promise<unknown> = Promise.resolve()
-  settings: CameraSettings
-  /** By a user or by the option; else the configuration's mode holds. */
-  modeChosen: boolean
-  audio: AudioSource | null = null
-  /** Captured at another rate than is set, for slow motion; forgotten when the helper is gone. */
-  captureFps: number | null = null
-
-  constructor(
-    readonly id: number,
-    readonly spec: CameraSpec,
-    persisted: Persisted | undefined,
-    defaultMode: Mode,
-  ) {
-    const saved = persisted?.spec === spec.text ? persisted : undefined
-    this.modeChosen = spec.mode !== null || (saved !== undefined && saved.mode_chosen !== false)
-    const controls = { brightness: 50, contrast: 50, saturation: 50 }
-    this.settings = {
-      ...defaultMode,
-      ...spec.mode,
-      ...controls,
-      audio_codec: 'aac',
-      enabled: true,
-      ...saved?.settings,
-      ...(this.modeChosen ? {} : defaultMode),
-    }
-  }
-
-  get mode(): Mode {
-    const { width, height, fps } = this.settings
-    return { width, height, fps }
-  }
-
-  get controls(): Controls {
-    const { brightness, contrast, saturation } = this.settings
-    return { brightness, contrast, saturation }
-  }
-
-  /** As `device` in status: a test picture is visibly marked as one. */
-  get device(): string {
-    const { source } = this.spec
-    if (source.type === 'test') return `test:${formatResolution(this.settings)}@${this.settings.fps}`
-    return source.type === 'v4l2' ? source.device : source.path
-  }
-}
 
 export class Cameras implements Component {
   private readonly cameras: Camera[] = []
@@ -416,55 +323,5 @@ export class Cameras implements Component {
     const values: Record<string, unknown> = { brightness, contrast, saturation, fps, resolution: formatResolution(settings) }
     const old: Record<string, unknown> = { ...before, resolution: formatResolution(before) }
     for (const [key, value] of Object.entries(values)) if (old[key] !== value) this.bus.emit('state', { key, value })
-  }
-}
-
-function inTurn<T>(camera: Camera, work: (camera: Camera) => Promise<T>): Promise<T> {
-  const turn = camera.turn.then(() => work(camera))
-  camera.turn = turn.catch(() => undefined)
-  return turn
-}
-
-/** Runs a call of the helper and puts its refusal into the API's words. */
-async function ask<T>(id: number, call: () => Promise<T>): Promise<T> {
-  try {
-    return await call()
-  } catch (error) {
-    throw helperToApi(error, id)
-  }
-}
-
-/** A refusal of the helper, as the client should read it. */
-export function helperToApi(error: unknown, camera: number): unknown {
-  if (error instanceof HelperDown || error instanceof HelperTimeout) return new CameraNotConnected(camera)
-  if (!(error instanceof HelperError)) return error
-  if (error.code === HELPER_ERROR.no_signal || error.code === HELPER_ERROR.not_found) return new CameraNotConnected(camera)
-  if (error.code === HELPER_ERROR.unsupported) return new UnsupportedSetting(error.data.field ?? 'camera', error.message)
-  if (error.code === HELPER_ERROR.busy) {
-    return new ApiError('SERVICE_UNAVAILABLE', 'The camera is busy; try again', error.message, { 'Retry-After': '1' })
-  }
-  if (error.data.errno === 'ENOSPC') return new ApiError('INSUFFICIENT_STORAGE', 'The disk is full', error.message)
-  return error
-}
-
-function streamsOf({ width, height, fps, audio_codec }: CameraSettings): StreamConfig[] {
-  return streamsFor({ width, height, fps }, audio_codec === 'none' ? null : audio_codec)
-}
-
-function view(camera: Camera): CameraView {
-  const { id, spec, settings, live, device, audio } = camera
-  const connected = settings.enabled && live?.state === 'streaming'
-  const { width, height } = live ?? {}
-  return {
-    id,
-    spec,
-    settings,
-    connected,
-    state: settings.enabled ? (live?.state ?? 'starting') : 'stopped',
-    reason: live?.reason ?? null,
-    device,
-    mode: connected && width && height ? { width, height, fps: live?.fps ?? settings.fps } : null,
-    format: connected ? (live?.format ?? null) : null,
-    audio: audio && { source: audio.type, device: audio.type === 'alsa' ? audio.device : null },
   }
 }

@@ -1,12 +1,6 @@
-export {
-  AUDIO_CODECS,
-  type CameraAudio,
-  type CameraSettings,
-  Cameras,
-  type CameraView,
-  helperToApi,
-  type Still,
-} from './cameras.ts'
+export { AUDIO_CODECS, type CameraAudio, type CameraSettings, type CameraView } from './camera.ts'
+export { Cameras, type Still } from './cameras.ts'
 export { bitrateFor, QUALITIES, type Quality, streamsFor } from './quality.ts'
+export { helperToApi } from './refusals.ts'
 export { type AudioWish, type CameraSpec, formatResolution, parseCameraSpec, parseResolution, type Size } from './spec.ts'
 export { CameraTransfer } from './transfer.ts'

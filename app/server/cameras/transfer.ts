@@ -2,7 +2,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Conflict, InvalidRequest } from '../errors.ts'
-import { AUDIO_CODECS, type CameraSettings, type Cameras } from './cameras.ts'
+import { AUDIO_CODECS, type CameraSettings } from './camera.ts'
+import type { Cameras } from './cameras.ts'
 
 const Percent = Type.Integer({ minimum: 0, maximum: 100 })
 const Side = Type.Integer({ minimum: 16, maximum: 7680, multipleOf: 2 })
