@@ -104,6 +104,14 @@ async function onTrial({ call }: Rig): Promise<string> {
   return trialIn(answer.body) ?? ''
 }
 
+/** The new address is on trial, and the client comes in by it. */
+async function reachable(here: Rig): Promise<void> {
+  await here.call('PUT', ETH0, STATIC)
+  await onTrial(here)
+  here.net.hold('eth0', '192.168.1.20/24')
+  here.net.connections(['192.168.1.20', here.port, '127.0.0.1'])
+}
+
 const Config = Type.Object({
   interfaces: Type.Object({ eth0: Type.Object({ trial: Type.Union([Type.Object({ expires: Type.String() }), Type.Null()]) }) }),
 })
@@ -214,11 +222,8 @@ t.test('taken back by the client: after it acts, and before', async (t) => {
 
 t.test('a system service that cannot keep it: still on trial', async (t) => {
   const here = await rig(t)
-  const { call, net, system, port } = here
-  await call('PUT', ETH0, STATIC)
-  await onTrial(here)
-  net.hold('eth0', '192.168.1.20/24')
-  net.connections(['192.168.1.20', port, '127.0.0.1'])
+  const { call, system } = here
+  await reachable(here)
   const keeps = 'network-keep'
   system.answer(keeps, ['failed IO the disc is full'])
   t.match(await call('POST', `${ETH0}/confirm`), { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', details: 'IO' } } })
@@ -229,11 +234,8 @@ t.test('a system service that cannot keep it: still on trial', async (t) => {
 
 t.test('a confirmation that comes too late is refused, and the end is told', async (t) => {
   const here = await rig(t)
-  const { call, net, system, port } = here
-  await call('PUT', ETH0, STATIC)
-  await onTrial(here)
-  net.hold('eth0', '192.168.1.20/24')
-  net.connections(['192.168.1.20', port, '127.0.0.1'])
+  const { call, system } = here
+  await reachable(here)
   system.answer('network-trials', ['done'])
   system.answer('network-keep', ['failed NO_TRIAL it is over'])
   t.match(await call('POST', `${ETH0}/confirm`), { status: 409, body: { error: { message: 'it is over', details: 'NO_TRIAL' } } })

@@ -61,11 +61,29 @@ async function parts(t: Test) {
   return { store, bus, events, notebook, cameras, recorder: notebook as unknown as Recorder }
 }
 
-t.test('motion records with what was before and after it; of a manual recording only an event tells', async (t) => {
-  const { store, bus, events, notebook, cameras, recorder } = await parts(t)
+async function triggered(t: Test) {
+  const { store, recorder, cameras, bus, ...rest } = await parts(t)
   const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
   triggers.start()
   t.teardown(() => triggers.stop())
+  return { ...rest, bus, triggers }
+}
+
+/** Motion has started recording 1 of camera 0. */
+async function recordingMotion(t: Test) {
+  const here = await triggered(t)
+  here.triggers.change({ motion: RULE, alert: { ...RULE, enabled: false } })
+  here.bus.publish('motion', 'motion_started', { camera: 0 })
+  await until(
+    () => here.notebook.running.get(0),
+    (id) => id === 1,
+    'a recording',
+  )
+  return here
+}
+
+t.test('motion records with what was before and after it; of a manual recording only an event tells', async (t) => {
+  const { bus, events, notebook, triggers } = await triggered(t)
   const { lines } = notebook
   bus.publish('motion', 'motion_started', { camera: 0 })
   t.equal(triggers.needsPast(0), false)
@@ -114,17 +132,7 @@ t.test('motion records with what was before and after it; of a manual recording 
 })
 
 t.test('what goes on in a new file after a crash of the helper ends after the post-roll', async (t) => {
-  const { store, bus, notebook, cameras, recorder } = await parts(t)
-  const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
-  triggers.start()
-  t.teardown(() => triggers.stop())
-  triggers.change({ motion: RULE, alert: { ...RULE, enabled: false } })
-  bus.publish('motion', 'motion_started', { camera: 0 })
-  await until(
-    () => notebook.running.get(0),
-    (id) => id === 1,
-    'a recording',
-  )
+  const { bus, notebook } = await recordingMotion(t)
   notebook.running.delete(0)
   bus.publish('recording', 'stopped', { camera: 0, id: 1, reason: 'helper_lost' })
   notebook.running.set(0, 17)
@@ -137,17 +145,7 @@ t.test('what goes on in a new file after a crash of the helper ends after the po
 })
 
 t.test('what a user stops is not stopped again, and what cannot start is told', async (t) => {
-  const { store, bus, events, notebook, cameras, recorder } = await parts(t)
-  const triggers = new TriggeredRecordings(store, recorder, cameras, bus, silent)
-  triggers.start()
-  t.teardown(() => triggers.stop())
-  triggers.change({ motion: RULE, alert: { ...RULE, enabled: false } })
-  bus.publish('motion', 'motion_started', { camera: 0 })
-  await until(
-    () => notebook.running.get(0),
-    (id) => id === 1,
-    'a recording',
-  )
+  const { bus, events, notebook } = await recordingMotion(t)
   await notebook.stopRecording(0)
   bus.publish('recording', 'stopped', { camera: 0, id: 1 })
   bus.publish('motion', 'motion_stopped', { camera: 0 })

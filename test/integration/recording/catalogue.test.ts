@@ -15,6 +15,7 @@ import {
   VIDEO_TYPES,
 } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { newRow } from '../../support/recordings.ts'
 
 const NOW = 40_000_000
 
@@ -26,30 +27,7 @@ async function openCatalogue(t: Test) {
 }
 
 function row(start: number, more: Partial<NewRow> = {}): NewRow {
-  const [filename, path] = [`r${start}.mp4`, `/media/data/recordings/r${start}.mp4`]
-  return {
-    filename,
-    media_type: 'video',
-    encoding: 'mp4',
-    timestamp_start: start,
-    timestamp_end: start + 500,
-    duration: 500,
-    size: 1,
-    resolution: '1280x720',
-    fps: 30,
-    state: 'ready',
-    tag_markers: 0,
-    path,
-    parts: [{ filename, path, duration: 500, size: 1, sha256: null }],
-    camera: 0,
-    video_codec: 'h264',
-    audio_codec: null,
-    time_synced: true,
-    boot_id: '',
-    trigger: 'manual',
-    created_by: null,
-    ...more,
-  }
+  return newRow(`r${start}.mp4`, { timestamp_start: start, duration: 500, size: 1, ...more })
 }
 
 t.test('pages are newest first and the total counts all that touch the range', async (t) => {

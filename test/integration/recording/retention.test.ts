@@ -10,6 +10,7 @@ import { ClockTrust } from '../../../app/server/recording/clock-trust.ts'
 import { Catalogue, type NewRow, Removal, Retention, type RetentionPolicy } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
+import { newRow } from '../../support/recordings.ts'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 5, 1)
@@ -86,30 +87,7 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, Buffer.alloc(size))
     storage.files.push(file)
-    const start = NOW - daysOld * DAY
-    const { id } = catalogue.create({
-      filename,
-      media_type: 'video',
-      encoding: 'mp4',
-      video_codec: 'h264',
-      audio_codec: null,
-      timestamp_start: start,
-      timestamp_end: start + 1000,
-      duration: 1000,
-      size,
-      resolution: '1280x720',
-      fps: 30,
-      state: 'ready',
-      tag_markers: 0,
-      path,
-      parts: [{ filename, path, duration: 1000, size, sha256: null }],
-      camera: 0,
-      time_synced: true,
-      boot_id: 'b',
-      trigger: 'manual',
-      created_by: null,
-      ...over,
-    })
+    const { id } = catalogue.create(newRow(filename, { timestamp_start: NOW - daysOld * DAY, size, ...over }))
     files.set(id, file)
     return id
   }
