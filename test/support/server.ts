@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 
 export const ADMIN_PASSWORD = 'Correct-Horse-9'
 const ROOT = join(import.meta.dirname, '../..')
+const QUICK_PASSWORDS = join(import.meta.dirname, 'quick-passwords.cjs')
 /** Nothing is measured by it: a start takes a second where nobody else computes. */
 const START_TIMEOUT_MS = 120_000
 
@@ -79,6 +80,12 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
     stop: () => ended(child, 'SIGTERM'),
     kill: async () => void (await ended(child, 'SIGKILL')),
   }
+}
+
+/** The same, but for what its passwords cost: for tests that are not about that. */
+export function startQuickServer(t: Test, options: Omit<ServerOptions, 'command'> = {}): Promise<TestServer> {
+  const bundle = join(ROOT, 'dist/camera-server.cjs')
+  return startServer(t, { ...options, command: [process.execPath, '--require', QUICK_PASSWORDS, bundle] })
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }> {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { call, login } from '../../support/api.ts'
-import { ADMIN_PASSWORD, startServer, type TestServer } from '../../support/server.ts'
+import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
 
 const hash = (algorithm: string, value: string) =>
   createHash(algorithm === 'MD5' ? 'md5' : 'sha256')
@@ -39,8 +39,14 @@ async function digest(server: TestServer, attempt: Attempt) {
   return call(`${server.base}/api/status`, 'GET', { authorization })
 }
 
+/** For all tests but the last one, which locks the account. */
+let server: TestServer
+
+t.before(async () => {
+  server = await startQuickServer(t)
+})
+
 t.test('curl comes in with --basic, --digest and --anyauth, and with a body', async (t) => {
-  const server = await startServer(t)
   const url = `${server.base}/api/status?`
   for (const way of ['--basic', '--digest', '--anyauth']) {
     t.equal(await curl(way, '-u', `admin:${ADMIN_PASSWORD}`, url), '200', way)
@@ -56,7 +62,6 @@ t.test('curl comes in with --basic, --digest and --anyauth, and with a body', as
 })
 
 t.test('a 401 offers SHA-256, MD5 and Basic, but nothing to a page with a login of its own', async (t) => {
-  const server = await startServer(t)
   const { headers } = await call(`${server.base}/api/status`, 'GET', {})
   const offered = headers.get('www-authenticate') ?? ''
   t.match(offered, /^Digest realm="camera".*algorithm=SHA-256.*Digest realm="camera".*algorithm=MD5.*Basic realm="camera"/)
@@ -64,38 +69,7 @@ t.test('a 401 offers SHA-256, MD5 and Basic, but nothing to a page with a login 
   t.equal(page.headers.get('www-authenticate'), null)
 })
 
-t.test('replays, foreign targets, stale nonces and wrong answers', async (t) => {
-  const server = await startServer(t)
-  const nonce = await nonceOf(server)
-  t.match(await digest(server, { nonce }), { status: 200 })
-  const replayed = await digest(server, { nonce })
-  t.equal(replayed.status, 401)
-  t.match(replayed.headers.get('www-authenticate'), /algorithm=SHA-256.*stale=true/)
-  t.match(await digest(server, { nonce, nc: '00000002', algorithm: 'MD5' }), { status: 200 })
-  t.match((await digest(server, { nonce: 'made-up' })).headers.get('www-authenticate'), /stale=true/)
-  const foreign = await digest(server, { uri: '/api/info' })
-  t.equal(foreign.status, 401)
-  t.notMatch(foreign.headers.get('www-authenticate'), /stale/)
-  const codes: unknown[] = []
-  for (let i = 0; i < 6; i++) {
-    const { status, body } = await digest(server, { password: 'wrong' })
-    codes.push(`${status} ${body.error?.code}`)
-  }
-  t.same(codes, [...Array(5).fill('401 INVALID_CREDENTIALS'), '403 ACCOUNT_LOCKED'])
-})
-
-t.test('Digest goes with its grant, and is not there for the factory password', async (t) => {
-  const factory = await startServer(t, { factory: true })
-  t.equal(await curl('--digest', '-u', 'admin:admin', `${factory.base}/health`), '401')
-  const server = await startServer(t)
-  const api = await login(server)
-  t.match(await digest(server, {}), { status: 200 })
-  await api.put('/api/users/admin', { protocols: [] })
-  t.match(await digest(server, {}), { status: 401 })
-})
-
 t.test('sessions are listed and revoked, the own ones by everybody, all by admins', async (t) => {
-  const server = await startServer(t)
   const admin = await login(server)
   await admin.post('/api/users', { username: 'jo', password: 'Battery-Staple-7', role: 'viewer' })
   const first = await login(server, 'jo', 'Battery-Staple-7')
@@ -114,4 +88,33 @@ t.test('sessions are listed and revoked, the own ones by everybody, all by admin
   t.match(await admin.delete(`/api/auth/sessions/${left?.id}`), { status: 200 })
   t.match(await second.get('/api/status'), { status: 401 })
   t.match(await admin.delete('/api/auth/sessions/none'), { status: 404 })
+})
+
+t.test('Digest goes with its grant, and is not there for the factory password', async (t) => {
+  const factory = await startQuickServer(t, { factory: true })
+  t.equal(await curl('--digest', '-u', 'admin:admin', `${factory.base}/health`), '401')
+  const api = await login(server)
+  t.match(await digest(server, {}), { status: 200 })
+  await api.put('/api/users/admin', { protocols: [] })
+  t.match(await digest(server, {}), { status: 401 })
+})
+
+t.test('replays, foreign targets, stale nonces and wrong answers', async (t) => {
+  const server = await startQuickServer(t)
+  const nonce = await nonceOf(server)
+  t.match(await digest(server, { nonce }), { status: 200 })
+  const replayed = await digest(server, { nonce })
+  t.equal(replayed.status, 401)
+  t.match(replayed.headers.get('www-authenticate'), /algorithm=SHA-256.*stale=true/)
+  t.match(await digest(server, { nonce, nc: '00000002', algorithm: 'MD5' }), { status: 200 })
+  t.match((await digest(server, { nonce: 'made-up' })).headers.get('www-authenticate'), /stale=true/)
+  const foreign = await digest(server, { uri: '/api/info' })
+  t.equal(foreign.status, 401)
+  t.notMatch(foreign.headers.get('www-authenticate'), /stale/)
+  const codes: unknown[] = []
+  for (let i = 0; i < 6; i++) {
+    const { status, body } = await digest(server, { password: 'wrong' })
+    codes.push(`${status} ${body.error?.code}`)
+  }
+  t.same(codes, [...Array(5).fill('401 INVALID_CREDENTIALS'), '403 ACCOUNT_LOCKED'])
 })

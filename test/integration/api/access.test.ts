@@ -6,11 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, login, PATIENCE_MS } from '../../support/api.ts'
-import { ADMIN_PASSWORD, startServer } from '../../support/server.ts'
+import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
+
+let server: TestServer
+
+t.before(async () => {
+  server = await startQuickServer(t, { args: ['--cors-origin', 'https://friend.example', '--log-level', 'trace'] })
+})
 
 t.test('the factory password opens nothing but its own change', async (t) => {
-  const server = await startServer(t, { factory: true })
-  const api = await login(server, 'admin', 'admin')
+  const api = await login(await startQuickServer(t, { factory: true }), 'admin', 'admin')
   for (const path of ['/api/status', '/image', '/api/recordings', '/api/streams']) {
     t.match(await api.get(path), { status: 403, body: { error: { code: 'PASSWORD_CHANGE_REQUIRED' } } }, path)
   }
@@ -26,7 +31,6 @@ t.test('the factory password opens nothing but its own change', async (t) => {
 })
 
 t.test('credentials: none, wrong, and each accepted form; logout ends the token', async (t) => {
-  const server = await startServer(t)
   const api = await login(server)
   const status = (headers: Record<string, string>, query = '') => call(`${server.base}/api/status${query}`, 'GET', headers)
   const none = await status({})
@@ -56,7 +60,6 @@ t.test('credentials: none, wrong, and each accepted form; logout ends the token'
 })
 
 t.test('credentials that a browser remembers do not work for foreign pages', async (t) => {
-  const server = await startServer(t, { args: ['--cors-origin', 'https://friend.example'] })
   const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`
   const stop = (origin: string) => call(`${server.base}/api/camera/stop`, 'POST', { authorization, origin }, {})
   t.match(await stop('https://evil.example'), { status: 403, body: { error: { code: 'PERMISSION_DENIED' } } })
@@ -65,7 +68,6 @@ t.test('credentials that a browser remembers do not work for foreign pages', asy
 })
 
 t.test('no secret reaches the log', async (t) => {
-  const server = await startServer(t, { args: ['--log-level', 'trace'] })
   const api = await login(server)
   await api.get(`/api/status?token=${api.token}`)
   await call(`${server.base}/api/login`, 'POST', {}, { username: 'admin', password: 'Wrong-Secret-1' })
@@ -74,7 +76,6 @@ t.test('no secret reaches the log', async (t) => {
 })
 
 t.test('HTTPS answers with the certificate made at the first start', async (t) => {
-  const server = await startServer(t)
   const curl = spawnSync('curl', [
     '-sk',
     '-u',
@@ -104,7 +105,6 @@ t.test('a taken port or a data folder in use: one line, status 2', async (t) => 
     t.equal(stdout, '')
     t.match(stderr, new RegExp(`^camera-server: .*${port}.*\n$`))
   }
-  const server = await startServer(t)
   const second = run({ 'data-dir': server.dataDir })
   t.equal(second.status, 2)
   t.match(second.stderr, /^camera-server: the data folder is in use by process \d+\n$/)

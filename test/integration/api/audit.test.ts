@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { call, jobDone, login, until } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 t.test('deeds over HTTP and WebSocket are in the log with who did them, and no secret is', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await login(server)
   await call(`${server.base}/api/login`, 'POST', {}, { username: 'admin', password: 'Wrong-Secret-1' })
   await api.post('/api/recording/start', {})

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Api, call, type Json, login, until } from '../../support/api.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 const PASSPHRASE = 'a long enough passphrase'
@@ -37,7 +37,7 @@ async function furnish(api: Api): Promise<void> {
 }
 
 t.test('backups', async (t) => {
-  const first = await startServer(t, { args })
+  const first = await startQuickServer(t, { args })
   const admin = await login(first)
   await furnish(admin)
   const wanted = await settingsOf(admin)
@@ -65,7 +65,7 @@ t.test('backups', async (t) => {
     const file = await fileOf(first, admin, 'whole')
     t.notMatch(JSON.stringify(file), /eve|\$2[aby]\$/)
 
-    const second = await startServer(t, { args })
+    const second = await startQuickServer(t, { args })
     const other = await login(second)
     t.match(await other.put(`${PATH}/whole`, file), { status: 200, body: { name: 'whole', includes_secrets: true } })
     const restore = (body: object) => other.post('/api/system/restore/config', { backup_name: 'whole', ...body })
@@ -98,7 +98,7 @@ t.test('backups', async (t) => {
     t.notMatch(JSON.stringify(audit.body), PASSPHRASE)
 
     await second.stop()
-    const restarted = await startServer(t, { args, dataDir: second.dataDir })
+    const restarted = await startQuickServer(t, { args, dataDir: second.dataDir })
     t.same(await settingsOf(await login(restarted)), wanted, 'it survives a restart')
   })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { login, until } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { type Api, login, until } from '../../support/api.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 /** Width and height out of a JPEG's start-of-frame segment (ITU T.81 B.2.2). */
 function jpegSize(jpeg: Buffer): { width: number; height: number } {
@@ -11,9 +11,16 @@ function jpegSize(jpeg: Buffer): { width: number; height: number } {
   throw new Error('no JPEG')
 }
 
+/** Of the first three tests; the third one stops it. */
+let server: TestServer
+let api: Api
+
+t.before(async () => {
+  server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
+  api = await login(server)
+})
+
 t.test('stills: every path, quality, errors', async (t) => {
-  const server = await startServer(t)
-  const api = await login(server)
   const sizes: number[] = []
   for (const path of ['/camera.jpeg?quality=10', '/image?quality=100', '/api/snapshot', '/api/v1/snapshot']) {
     const { status, headers, bytes } = await api.bytes(path)
@@ -34,8 +41,6 @@ t.test('stills: every path, quality, errors', async (t) => {
 })
 
 t.test('a kept still is a file under a safe name, never over another', async (t) => {
-  const server = await startServer(t)
-  const api = await login(server)
   const first = await api.post('/snapshot', { filename: '../../etc/front door.jpg', quality: 50, addTimestamp: false })
   t.match(first, {
     status: 200,
@@ -57,8 +62,6 @@ t.test('a kept still is a file under a safe name, never over another', async (t)
 })
 
 t.test('settings: stored, in force, refused when impossible', async (t) => {
-  const server = await startServer(t)
-  const api = await login(server)
   t.match((await api.get('/api/v1/camera/settings')).body.data, { resolution: '1280x720', fps: 30, brightness: 50 })
   t.match(await api.put('/api/v1/camera/settings', { resolution: '640x480', fps: 15, brightness: 60 }), {
     status: 200,
@@ -95,7 +98,7 @@ t.test('settings: stored, in force, refused when impossible', async (t) => {
   await server.stop()
 
   // Another sound is no other camera: what was set holds.
-  const again = await startServer(t, { dataDir: server.dataDir, args: ['--camera', 'test:1280x720@30,audio=none'] })
+  const again = await startQuickServer(t, { dataDir: server.dataDir, args: ['--camera', 'test:1280x720@30,audio=none'] })
   const silent = await login(again)
   const kept = { resolution: '640x480', fps: 15, brightness: 60, audio_codec: 'pcmu' }
   t.match((await silent.get('/api/camera/settings')).body, kept)
@@ -103,7 +106,7 @@ t.test('settings: stored, in force, refused when impossible', async (t) => {
 })
 
 t.test('stop releases the camera, start brings it back, several cameras beside each other', async (t) => {
-  const server = await startServer(t, { args: ['--camera', 'test:640x480@15', '--camera', 'test:320x240@10'] })
+  const server = await startQuickServer(t, { args: ['--camera', 'test:640x480@15', '--camera', 'test:320x240@10'] })
   const api = await login(server)
   t.match((await api.get('/api/camera/status')).body, { cameras: [{ id: 0 }, { id: 1, resolution: '320x240', framerate: 10 }] })
   t.match((await api.post('/api/v1/camera/stop', { camera: 1 })).body.data, { camera: 1, streaming: false })
@@ -119,7 +122,7 @@ t.test('stop releases the camera, start brings it back, several cameras beside e
 })
 
 t.test('an absent camera: status says so, stills say 503, the server lives', async (t) => {
-  const server = await startServer(t, { args: ['--camera', 'v4l2:/dev/video-does-not-exist'] })
+  const server = await startQuickServer(t, { args: ['--camera', 'v4l2:/dev/video-does-not-exist'] })
   const api = await login(server)
   const { body } = await until(
     () => api.get('/api/camera/status'),

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { type Api, call, type Json, login, until } from '../../support/api.ts'
 import { helperPid } from '../../support/process.ts'
 import { RtspClient } from '../../support/rtsp-client.ts'
-import { ADMIN_PASSWORD, startServer, type TestServer } from '../../support/server.ts'
+import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 
@@ -15,7 +15,7 @@ let operator: Api
 let viewer: Api
 
 t.before(async () => {
-  server = await startServer(t, { args: ['--rate-limits', 'off', '--camera', 'test', '--session-timeout', '1234'] })
+  server = await startQuickServer(t, { args: ['--rate-limits', 'off', '--camera', 'test', '--session-timeout', '1234'] })
   admin = await login(server)
   for (const role of ['operator', 'viewer']) await admin.post('/api/users', { username: role, password: PASSWORD, role })
   operator = await login(server, 'operator', PASSWORD)
@@ -252,7 +252,7 @@ t.test('nothing changes during a recording', async (t) => {
 
 t.test('a recording that starts at the same time excludes a change, or begins after it', async (t) => {
   // Its camera has no mode of its own.
-  const api = await login(await startServer(t, { args: ['--rate-limits', 'off', '--camera', 'test'] }))
+  const api = await login(await startQuickServer(t, { args: ['--rate-limits', 'off', '--camera', 'test'] }))
   for (let round = 0; round < 4; round++) {
     const size = round % 2 === 0 ? '640x480' : '1280x720'
     const recording = () => api.post('/api/recording/start', {})
@@ -286,7 +286,7 @@ t.test('many at once lose nothing, and what was answered survives a kill', async
   for (const field of fields) t.ok((storage[field] ?? 0) >= 100, field)
   const { dataDir } = server
   await server.kill()
-  server = await startServer(t, { dataDir })
+  server = await startQuickServer(t, { dataDir })
   const again = await login(server)
   t.same((await again.get('/api/config/storage')).body, body)
 })

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Json, login, until } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 t.test('recordings and files: one storage, one catalogue', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
   const api = await login(server)
   const host = (path: string) => join(server.dataDir, path.replace('/media/data', 'media'))
   const record = async (filename: string) => {
@@ -69,9 +69,9 @@ t.test('recordings and files: one storage, one catalogue', async (t) => {
 })
 
 t.test('what a crash has left of an upload is gone after the start', async (t) => {
-  const first = await startServer(t)
+  const first = await startQuickServer(t)
   mkdirSync(join(first.dataDir, 'media/.uploads/odd'), { recursive: true })
   await first.kill()
-  await startServer(t, { dataDir: first.dataDir })
+  await startQuickServer(t, { dataDir: first.dataDir })
   t.same(readdirSync(join(first.dataDir, 'media/.uploads')), [])
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { type Api, type Json, login, until } from '../../support/api.ts'
 import { startFakeSystem } from '../../support/fake-system.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 
@@ -27,7 +27,7 @@ t.test(
       'network-restart': ['done'],
       'network-reset': ['done'],
     })
-    const server = await startServer(t, { args: ['--rate-limits', 'off', '--system-socket', system.socket] })
+    const server = await startQuickServer(t, { args: ['--rate-limits', 'off', '--system-socket', system.socket] })
     const admin = await login(server)
     await admin.post('/api/users', { username: 'operator', password: PASSWORD, role: 'operator' })
     const operator = await login(server, 'operator', PASSWORD)
@@ -79,7 +79,7 @@ t.test(
 )
 
 t.test('without a system service: what this machine is can be read, and nothing can be changed', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off', '--system-socket', '/nonexistent/system.sock'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off', '--system-socket', '/nonexistent/system.sock'] })
   const admin = await login(server)
   const { body } = await admin.get('/api/network/interfaces?loopback=true')
   const names = (body.interfaces as unknown as { name: string; type: string }[]).map(({ name, type }) => `${name} ${type}`)

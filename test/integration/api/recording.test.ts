@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { login, until } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 function hostPath(dataDir: string, devicePath: string): string {
   return join(dataDir, devicePath.replace('/media/data', 'media'))
 }
 
 t.test('variant A: start, status, refusals while recording, stop, list, download, delete', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await login(server)
   t.match(await api.post('/api/recording/stop'), { status: 409, body: { error: { code: 'CONFLICT' } } })
   t.match(await api.post('/api/settings', { recordingQueueSize: 300 }), { status: 200 })
@@ -76,7 +76,7 @@ t.test('variant A: start, status, refusals while recording, stop, list, download
 })
 
 t.test('variant B: numbers, milliseconds, the path; a duration ends by itself', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await login(server)
   const start = await api.post('/api/v1/recording/start', {
     mode: 'video',
@@ -119,7 +119,7 @@ t.test('variant B: numbers, milliseconds, the path; a duration ends by itself', 
 })
 
 t.test('what cannot be recorded is refused and leaves nothing', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await login(server)
   for (const [body, status, code] of [
     [{ mode: 'timelapse', includeAudio: true }, 422, 'UNSUPPORTED_SETTING'],
@@ -139,7 +139,7 @@ t.test('what cannot be recorded is refused and leaves nothing', async (t) => {
 })
 
 t.test('SIGTERM finishes a running recording and exits 0 within 5 seconds', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await login(server)
   await api.post('/api/recording/start', {})
   await until(
@@ -150,7 +150,7 @@ t.test('SIGTERM finishes a running recording and exits 0 within 5 seconds', asyn
   const { code, ms } = await server.stop()
   t.equal(code, 0)
   t.ok(ms < 5000, `${ms} ms`)
-  const again = await startServer(t, { dataDir: server.dataDir })
+  const again = await startQuickServer(t, { dataDir: server.dataDir })
   const { body } = await (await login(again)).get('/api/recordings')
   t.match(body, { total: 1, recordings: [{ state: 'ready' }] })
   t.notMatch(again.log.join('\n'), /interrupted recording/, 'it was finished by the first server, not recovered by the second')

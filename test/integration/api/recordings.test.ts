@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { Catalogue, type MediaType, type NewRow } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { type Api, login, until } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 const HOUR = 3_600_000
 /** Lately: what is old, retention takes. */
@@ -49,7 +49,7 @@ async function ids(api: Api, query: string): Promise<number[]> {
 
 t.test('the catalogue over HTTP', async (t) => {
   const data = await dataFolder()
-  const server = await startServer(t, {
+  const server = await startQuickServer(t, {
     dataDir: data,
     args: ['--camera', 'test:320x240@10', '--camera', 'test:320x240@10', '--rate-limits', 'off'],
   })

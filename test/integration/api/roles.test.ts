@@ -4,7 +4,7 @@ import { SignJWT } from 'jose'
 import t from 'tap'
 import { apiRoutes } from '../../../app/server/api/index.ts'
 import { type Api, call, login } from '../../support/api.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 /**
  * Who may do what, for every route: the least role, and what the request of this test answers to those who may. Reading routes are really
@@ -182,7 +182,7 @@ t.test('the table knows every route, and no other', async (t) => {
 })
 
 t.test('every route answers every kind of caller as the table says, in both forms', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
   const tokens = await callers(server, await login(server))
   for (const [route, entry] of Object.entries(TABLE)) {
     const [method = '', pattern = ''] = route.split(' ')

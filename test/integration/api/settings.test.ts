@@ -1,12 +1,12 @@
 /** The state keys over HTTP: the same rights, ranges and order as on the WebSocket. */
 import t from 'tap'
 import { type Api, login } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 
 t.test('settings', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
   const admin = await login(server)
   const user = async (username: string, fields: object): Promise<Api> => {
     await admin.post('/api/users', { username, password: PASSWORD, ...fields })

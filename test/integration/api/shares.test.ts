@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { type Api, call, login, until } from '../../support/api.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 
@@ -34,7 +34,7 @@ async function record(api: Api): Promise<number> {
 }
 
 t.test('each kind opens exactly what it shares', async (t) => {
-  const server = await startServer(t, {
+  const server = await startQuickServer(t, {
     args: ['--rate-limits', 'off', '--camera', 'test:640x480@15', '--camera', 'test:640x480@15'],
   })
   const admin = await login(server)
@@ -86,7 +86,7 @@ t.test('each kind opens exactly what it shares', async (t) => {
 })
 
 t.test('links end by revocation, with their owner, and are limited to what the owner may share', async (t) => {
-  const server = await startServer(t, { args: ['--camera', 'test:640x480@15', '--camera', 'test:640x480@15'] })
+  const server = await startQuickServer(t, { args: ['--camera', 'test:640x480@15', '--camera', 'test:640x480@15'] })
   const admin = await login(server)
   for (const [username, role] of [
     ['op', 'operator'],

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import fc from 'fast-check'
 import t from 'tap'
 import { login } from '../../support/api.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 /** Whatever the headers hold, as bytes on the wire. */
 function statusOf(port: number, path: string, headers: Record<string, string>): Promise<number> {
@@ -17,7 +17,7 @@ function statusOf(port: number, path: string, headers: Record<string, string>): 
 }
 
 t.test('no Authorization header, cookie or token but the right one comes in, and none breaks the server', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
   const { token } = await login(server)
   const [head = '', body = '', signature = ''] = token.split('.')
   const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')

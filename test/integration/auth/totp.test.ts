@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth'
 import t from 'tap'
 import { MAX_FAILURES } from '../../../app/server/auth/lockout.ts'
 import { call, login as loginAt } from '../../support/api.ts'
-import { ADMIN_PASSWORD, startServer } from '../../support/server.ts'
+import { ADMIN_PASSWORD, startQuickServer } from '../../support/server.ts'
 import { ADMIN, basic, open, PASSWORD } from './harness.ts'
 
 const STEP = 30_000
@@ -63,7 +63,7 @@ t.test('wrong codes lock the account, although each came with the right password
 })
 
 t.test('through the API; an admin takes a lost factor away', async (t) => {
-  const server = await startServer(t)
+  const server = await startQuickServer(t)
   const api = await loginAt(server)
   const { body } = await api.post('/api/auth/totp')
   t.match(String(body.qr_svg), /<svg/)

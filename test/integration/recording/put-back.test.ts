@@ -5,12 +5,12 @@ import t from 'tap'
 import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
 import { type Json, jobDone, login } from '../../support/api.ts'
 import { CAMERA, hostPath, probe, record } from '../../support/recorded.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 const KNOWN = MIGRATIONS.at(-1)?.version ?? 0
 
 t.test('an update is taken back: settings of before, all recordings, and the admins hear of it', async (t) => {
-  const first = await startServer(t, { args: CAMERA })
+  const first = await startQuickServer(t, { args: CAMERA })
   const before = await login(first)
   await before.patch('/api/config/storage', { storage: { retention_days: 11 } })
   const old = await record(before, { filename: 'old', duration: 1 })
@@ -32,7 +32,7 @@ t.test('an update is taken back: settings of before, all recordings, and the adm
   const clip = hostPath(first, old.path)
   for (const name of ['new.mp4', 'long.mp4', 'long.part2.mp4']) copyFileSync(clip, join(dirname(clip), name))
 
-  const server = await startServer(t, { dataDir, args: CAMERA })
+  const server = await startQuickServer(t, { dataDir, args: CAMERA })
   t.ok(
     server.log.some((line) => JSON.parse(line).level >= 50 && /an update was taken back/.test(line)),
     'loudly',
@@ -60,7 +60,7 @@ t.test('an update is taken back: settings of before, all recordings, and the adm
   t.same(readdirSync(join(dataDir, 'db-backups')), [`aside-${KNOWN + 1}.mdb`])
   await server.stop()
 
-  const again = await startServer(t, { dataDir, args: CAMERA })
+  const again = await startQuickServer(t, { dataDir, args: CAMERA })
   const later = await login(again)
   t.equal((await later.get('/api/audit?action=alert.database_put_back')).body.total as unknown, 1, 'told once')
   t.equal(((await later.get('/api/jobs')).body.jobs as unknown as Json[]).length, 1, 'looked for once')

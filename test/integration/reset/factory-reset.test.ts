@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { call, login, until } from '../../support/api.ts'
-import { ADMIN_PASSWORD, startServer, type TestServer } from '../../support/server.ts'
+import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
 import { startAppliance } from '../updates/harness.ts'
 
 const PASSWORD = 'Battery-Staple-7'
@@ -89,14 +89,14 @@ t.test('a factory reset', async (t) => {
 
   await t.test('a restart of the server in between takes nothing away', async (t) => {
     await server.stop()
-    const again = await startServer(t, { dataDir: server.dataDir, args })
+    const again = await startQuickServer(t, { dataDir: server.dataDir, args })
     t.equal(existsSync(file), true)
     await again.stop()
   })
 
   await t.test('afterwards the accounts are as they were, with all their secrets', async (t) => {
     wipe(server.dataDir)
-    const fresh = await startServer(t, { dataDir: server.dataDir, args, factory: true })
+    const fresh = await startQuickServer(t, { dataDir: server.dataDir, args, factory: true })
     t.equal(existsSync(file), false, 'taken in')
     const admin = await login(fresh)
     const { users } = (await admin.get('/api/users')).body
@@ -123,7 +123,7 @@ t.test('without the accounts an older copy of them goes', async (t) => {
   t.equal(existsSync(file), false)
   await server.stop()
   wipe(server.dataDir)
-  const fresh = await startServer(t, { dataDir: server.dataDir, args, factory: true })
+  const fresh = await startQuickServer(t, { dataDir: server.dataDir, args, factory: true })
   t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
 })
 
@@ -143,13 +143,13 @@ t.test('where the answer is missing, the reset may come: the accounts lie ready 
   t.match(await api.post(PATH, { confirm: true }), { status: 503 })
   t.same(carried(), ['admin'], 'an earlier wish may be written still')
   await server.stop()
-  const again = await startServer(t, { dataDir: server.dataDir, args })
+  const again = await startQuickServer(t, { dataDir: server.dataDir, args })
   t.same(carried(), ['admin'], 'the same boot')
   await again.stop()
 
   // The next boot comes without a reset, or is the one after it: the power has gone before the file was removed.
   writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), boot_id: 'an earlier one' }))
-  const later = await startServer(t, { dataDir: server.dataDir, args })
+  const later = await startQuickServer(t, { dataDir: server.dataDir, args })
   t.equal(existsSync(file), false)
   t.equal((await (await login(later)).get('/api/users')).status, 200)
   await later.stop()
@@ -157,11 +157,11 @@ t.test('where the answer is missing, the reset may come: the accounts lie ready 
 
 /** A device that nobody could enter would be worse. */
 async function factoryAccountInstead(t: Test, content: string): Promise<void> {
-  const { dataDir, stop } = await startServer(t, { args })
+  const { dataDir, stop } = await startQuickServer(t, { args })
   await stop()
   wipe(dataDir)
   writeFileSync(join(dataDir, 'persistent/users-carry-over.json'), content)
-  const fresh = await startServer(t, { dataDir, args, factory: true })
+  const fresh = await startQuickServer(t, { dataDir, args, factory: true })
   t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
   t.match(fresh.log.join('\n'), /cannot be read/)
   t.same(

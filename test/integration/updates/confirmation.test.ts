@@ -7,7 +7,7 @@ import { SystemAgent } from '../../../app/server/platform/index.ts'
 import { apiAnswers, Confirmation, picturesCome } from '../../../app/server/updates/index.ts'
 import { login, until } from '../../support/api.ts'
 import { startFakeSystem } from '../../support/fake-system.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 
 const log = pino({ level: 'silent' })
 const SOON = { firstMs: 5, mostMs: 20 }
@@ -92,7 +92,9 @@ t.test('pictures count only when they are new', async (t) => {
 })
 
 t.test('the API is asked with credentials that are nobody’s', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off', '--extra-http-port', '0', '--extra-https-port', '0'] })
+  const server = await startQuickServer(t, {
+    args: ['--rate-limits', 'off', '--extra-http-port', '0', '--extra-https-port', '0'],
+  })
   t.match(await apiAnswers('0.0.0.0', server.ports.http, 'a token that is none')(), /status 401/)
   await t.rejects(apiAnswers('127.0.0.1', 1, 'x')(), /ECONNREFUSED/)
   const [plain = 0] = server.ports.extra_http ?? []

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { type Api, login } from '../../support/api.ts'
 import { COMPATIBLE, makeSigner, type Signer, scratchFolder } from '../../support/bundles.ts'
 import { type Answer, DATA, type FakeSystem, startFakeSystem } from '../../support/fake-system.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startQuickServer, type TestServer } from '../../support/server.ts'
 
 export const PATH = '/api/system/updates'
 export const INFO = {
@@ -62,7 +62,7 @@ export async function startAppliance(t: Test, answers: Readonly<Record<string, A
     ...answers,
   })
   const host = ['--system-socket', system.socket, '--update-keyring', trusted.certificate, '--media-root', media]
-  const server = await startServer(t, { args: [...host, '--rate-limits', 'off', '--camera', 'test:640x360@30'] })
+  const server = await startQuickServer(t, { args: [...host, '--rate-limits', 'off', '--camera', 'test:640x360@30'] })
   const api = await login(server)
   return { system, server, api, folder, media, trusted, stranger, shelf: join(server.dataDir, 'updates') }
 }

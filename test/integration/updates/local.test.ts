@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type Json, jobDone, login, until } from '../../support/api.ts'
 import { makeBundle } from '../../support/bundles.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 import { PATH, slots, startAppliance, upload } from './harness.ts'
 
 t.test('elsewhere than on the appliance nothing of all that is done', async (t) => {
-  const server = await startServer(t, { args: ['--rate-limits', 'off'] })
+  const server = await startQuickServer(t, { args: ['--rate-limits', 'off'] })
   const api = await login(server)
   const unsupported = { status: 422, body: { error: { code: 'UNSUPPORTED_SETTING' } } }
   t.match(await api.get(`${PATH}/check`), unsupported)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type Json, login, until } from '../../support/api.ts'
 import { DATA } from '../../support/fake-system.ts'
-import { startServer } from '../../support/server.ts'
+import { startQuickServer } from '../../support/server.ts'
 import { PATH, slots, startAppliance } from './harness.ts'
 
 const FAILURE = {
@@ -63,7 +63,7 @@ t.test('slots, confirmation, failures', async (t) => {
     t.match(await api.put(`${PATH}/config`, { hawkbit }), { status: 200 })
     await server.stop()
     const args = ['--system-socket', system.socket, '--rate-limits', 'off', '--camera', 'test:640x360@30']
-    const again = await startServer(t, { dataDir: server.dataDir, args })
+    const again = await startQuickServer(t, { dataDir: server.dataDir, args })
     const on = 'hawkbit on fleet.example DEFAULT camera-7 target'
     await until(
       () => system.asked('hawkbit').length,
