@@ -112,7 +112,14 @@ t.test('motion records with what was before and after it; of a manual recording 
   t.ok(performance.now() - ended >= 950, 'after the post-roll')
 
   notebook.running.set(1, 99)
-  for (const type of ['storage_full', 'retention_space', 'retention_exhausted', 'replication_full'])
+  for (const type of [
+    'storage_full',
+    'retention_space',
+    'retention_exhausted',
+    'replication_full',
+    'update_failed',
+    'restart_failed',
+  ])
     bus.publish('alert', type, {})
   bus.publish('alert', 'cpu_high', {})
   bus.publish('motion', 'motion_started', { camera: 1 })
