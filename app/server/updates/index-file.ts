@@ -6,6 +6,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { ApiError } from '../errors.ts'
+import { httpUrl } from './address.ts'
 import { objectOf, parseJson } from './bundle.ts'
 import { readText } from './net.ts'
 
@@ -57,11 +58,4 @@ export async function fetchIndex(url: string, signal?: AbortSignal): Promise<Rel
     ...(signal ? { signal } : {}),
   })
   return parseIndex(text, from)
-}
-
-/** Absolute, and of HTTP or HTTPS; else null. */
-export function httpUrl(url: string, base?: string): string | null {
-  if (!URL.canParse(url, base)) return null
-  const parsed = new URL(url, base)
-  return ['http:', 'https:'].includes(parsed.protocol) && parsed.username === '' && parsed.password === '' ? parsed.href : null
 }

@@ -1,12 +1,15 @@
-/** Reading from other servers: bounded in size and time, certificates checked, never from HTTPS back to HTTP. */
+/** Reading from other servers: bounded in size and time, certificates checked, no redirection from HTTPS back to HTTP, wherever in a row of them. */
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { ApiError, errorText } from '../errors.ts'
 import { full } from '../files/index.ts'
+import { httpUrl } from './address.ts'
 import { createBundle } from './shelf.ts'
 
 /** With nothing new for so long a download is given up. */
 const STALL_MS = 30_000
+const MAX_REDIRECTIONS = 5
+const REDIRECTIONS = [301, 302, 303, 307, 308]
 
 export interface ReadOptions {
   readonly maxBytes: number
@@ -88,12 +91,24 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
 
 async function ask(url: string, signal: AbortSignal): Promise<Response> {
   return reading(url, async () => {
-    const response = await fetch(url, { signal, headers: { accept: '*/*' } })
-    const weaker = url.startsWith('https:') && !response.url.startsWith('https:')
-    if (response.ok && !weaker) return response
-    await response.body?.cancel()
-    throw new Error(weaker ? 'it redirects from HTTPS to HTTP' : `status ${response.status}`)
+    let at = url
+    for (let hop = 0; hop <= MAX_REDIRECTIONS; hop++) {
+      const response = await fetch(at, { signal, redirect: 'manual', headers: { accept: '*/*' } })
+      if (response.ok) return response
+      await response.body?.cancel()
+      if (!REDIRECTIONS.includes(response.status)) throw new Error(`status ${response.status}`)
+      at = nextAddress(at, response.headers.get('location') ?? '')
+    }
+    throw new Error(`it redirects more than ${MAX_REDIRECTIONS} times`)
   })
+}
+
+/** What holds for the address that somebody has set holds for each that it leads to. */
+function nextAddress(from: string, location: string): string {
+  const next = httpUrl(location, from)
+  if (next === null) throw new Error('it redirects to what is no address of an HTTP or HTTPS server, or one with a password')
+  if (from.startsWith('https:') && !next.startsWith('https:')) throw new Error('it redirects from HTTPS to HTTP')
+  return next
 }
 
 async function reading<T>(url: string, work: () => Promise<T>): Promise<T> {

@@ -9,7 +9,7 @@ import { errorText, InvalidRequest, UnsupportedSetting } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { AgentFailure, agentRefusal, type SystemAgent, writeFileAtomic } from '../platform/index.ts'
 import type { Store } from '../store/index.ts'
-import { httpUrl } from './index-file.ts'
+import { httpUrl } from './address.ts'
 
 const closed = { additionalProperties: false }
 const Hawkbit = Type.Object(

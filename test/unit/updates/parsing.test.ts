@@ -1,9 +1,10 @@
 /** What comes from outside (an index, RAUC, the system service) is believed only as far as it makes sense. */
 import fc from 'fast-check'
 import t from 'tap'
+import { httpUrl } from '../../../app/server/updates/address.ts'
 import { parseBundleInfo, reasonOf } from '../../../app/server/updates/bundle.ts'
 import { parseFailure } from '../../../app/server/updates/failures.ts'
-import { httpUrl, type IndexEntry, parseIndex } from '../../../app/server/updates/index-file.ts'
+import { type IndexEntry, parseIndex } from '../../../app/server/updates/index-file.ts'
 import { uploadName } from '../../../app/server/updates/shelf.ts'
 import { interpretSlots } from '../../../app/server/updates/slots.ts'
 
