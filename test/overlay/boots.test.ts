@@ -121,17 +121,33 @@ for (const shell of SHELLS) {
       record(t, machine, 'B', 2)
       t.equal(machine.variable('trial'), 'B', 'the boot loader keeps it, too')
       t.same(machine.ask('healthy'), ['done'])
-      t.same(machine.calls('rauc'), ['rauc status mark-good'])
+      t.same(machine.calls(), ['rauc status mark-good', 'systemctl --no-block stop camera-confirm.service'])
       t.notOk(machine.has(PENDING))
       t.equal(machine.variable('trial'), '')
-      t.equal(machine.run('confirm').status, 0)
-      t.same(machine.calls('systemctl'), [])
+      machine.forgetCalls()
+      t.equal(machine.run('confirm').status, 0, 'no wait, nothing to do')
       t.same(machine.ask('healthy'), ['done'], 'once more is as good')
-      t.equal(machine.calls('rauc').length, 1)
+      t.same(machine.calls(), [])
       t.match(machine.read('/data/system/boot/attempts'), / B 1\.0\.0 confirmed\n$/)
       machine.environment('ORDER=A B', 'BOOT_ORDER=A B')
       record(t, machine, 'A', 3)
       t.same(machine.list(FAILURES), [], 'what is confirmed has not failed')
+    })
+
+    t.test(`the wait is one, of the seconds that are asked for (${loader}, ${shell})`, async (t) => {
+      const machine = installed(t, loader, shell)
+      machine.stub('sleep', `: >'${machine.at('/run/camera-confirmed')}'`)
+      for (const [argument, env, seconds] of [
+        ['', {}, '180'],
+        ['', { CAMERA_CONFIRM_SECONDS: '45' }, '45'],
+        ['camera.confirm_seconds=7', { CAMERA_CONFIRM_SECONDS: '45' }, '7'],
+        ['camera.confirm_seconds=x', {}, '180'],
+      ] as const) {
+        machine.boots('B', 2, argument)
+        machine.forgetCalls()
+        t.equal(machine.run('confirm', [], { env }).status, 0)
+        t.same(machine.calls(), [`sleep ${seconds}`], 'and the confirmation that came meanwhile is seen')
+      }
     })
 
     t.test(`a confirmed release is kept though its server is ill (${loader}, ${shell})`, async (t) => {
