@@ -41,6 +41,8 @@ if test ${valid2} = 1; then
   if test ${newest} = 2; then setenv counter ${other}; fi
 fi
 if test ${newest} = 0; then
+  # `save` makes it anew with the first try that is counted. Where the partition can be neither read nor written, there is no other place that the system
+  # shares: slot A is tried for ever, as long as it can be loaded.
   echo "boot: the environment cannot be read"
   setenv BOOT_ORDER "A B"
   setenv BOOT_A_LEFT 3
