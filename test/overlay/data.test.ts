@@ -90,9 +90,35 @@ eachShell(t, 'a blank one gets a file system without further words', (t, machine
 eachShell(t, 'one that cannot be read is not taken for a blank one', (t, machine) => {
   partition(machine)
   machine.stub('head', 'exit 1')
+  machine.stub('e2fsck', 'exit 8')
   machine.stub('mkfs.ext4')
   prepare(t, machine)
   t.same(machine.calls('mkfs.ext4'), [])
+})
+
+/** An e2fsck that goes on, with the disc at work or not, until the machine was called in that way. */
+const slow = (machine: Machine, call: RegExp, works: boolean) => `
+  n=0
+  until [ "$(grep -c '${call.source}' '${machine.folder}/calls')" -ge 5 ] || [ $n -ge 400 ]; do
+    n=$((n + 1))
+    ${works ? `echo "$n 0 0" >'${machine.at('/sys/class/block/data/stat')}'` : ''}
+    /usr/bin/sleep 0.05
+  done`
+
+eachShell(t, 'as long as the disc works there is more time, but not where it hangs', (t, machine) => {
+  partition(machine)
+  machine.environment('ORDER=A B')
+  machine.write('/sys/class/block/data/stat', '0 0 0\n')
+  machine.stub('systemd-notify')
+  machine.stub('sleep', 'exec /usr/bin/sleep "$@"')
+  const env = { CAMERA_WATCH_SECONDS: '0.1' }
+  machine.stub('e2fsck', slow(machine, /^systemd-notify EXTEND_TIMEOUT_USEC=[0-9]*$/, true))
+  t.equal(machine.run('data-prepare', [], { env }).status, 0)
+  t.ok(machine.calls('systemd-notify').length >= 5)
+  machine.forgetCalls()
+  machine.stub('e2fsck', slow(machine, /^sleep/, false))
+  t.equal(machine.run('data-prepare', [], { env }).status, 0)
+  t.same(machine.calls('systemd-notify'), [])
 })
 
 eachShell(t, 'without a partition nothing is made', (t, machine) => {
@@ -140,6 +166,32 @@ eachShell(t, "what the server's user wrote under another number is given to it",
     calls.indexOf(given) < calls.lastIndexOf(`chown camera:camera ${machine.at('/data/camera')}`),
     'the folder itself comes last',
   )
+})
+
+eachShell(t, 'folders that are as they shall be are left alone', (t, machine) => {
+  t.equal(machine.run('data-seed').status, 0)
+  const lines = [
+    'root root 755',
+    'root systemd-journal 2755',
+    'root root 755',
+    'root root 700',
+    ...Array(3).fill('root root 755'),
+  ]
+  const right = [...lines, 'camera camera 700', 'camera camera 700'].map((line) => `${line} directory`)
+  for (const name of ['chown', 'chmod']) machine.stub(name)
+  machine.stub('stat', right.map((line) => `echo '${line}'`).join('\n'))
+  t.equal(machine.run('data-seed').status, 0)
+  t.same([...machine.calls('chown'), ...machine.calls('chmod')], [])
+  machine.stub('stat', [...right.slice(1), right[0]].map((line) => `echo '${line}'`).join('\n'))
+  t.equal(machine.run('data-seed').status, 0)
+  t.equal(machine.calls('chmod').length, 9)
+})
+
+eachShell(t, 'of the reports of kernels that broke down the last ones stay', (t, machine) => {
+  for (let number = 10; number < 35; number++) machine.write(`/data/system/state/pstore/17000000${number}/dmesg.txt`, 'x')
+  t.equal(machine.run('data-seed').status, 0)
+  const kept = machine.list('/data/system/state/pstore')
+  t.same([kept.length, kept[0], kept.at(-1)], [20, '1700000015', '1700000034'])
 })
 
 eachShell(t, 'folders are made with their modes, whatever lies in their place', (t, machine) => {
