@@ -35,14 +35,14 @@ for (const loader of LOADERS) {
     t.equal(verify.stderr, '')
     t.equal(verify.status, 0)
 
-    const security = spawnSync(
-      'systemd-analyze',
-      ['security', '--offline=yes', `--root=${root}`, '--no-pager', 'camera-server.service'],
-      { encoding: 'utf8' },
-    )
-    const exposure = Number(/exposure level for camera-server\.service: ([\d.]+)/.exec(security.stdout)?.[1])
-    t.ok(exposure < MAX_EXPOSURE, `exposure ${exposure}`)
-    t.comment(`exposure of camera-server.service: ${exposure}`)
+    for (const name of ['camera-server.service', 'camera-hawkbit.service']) {
+      const security = spawnSync('systemd-analyze', ['security', '--offline=yes', `--root=${root}`, '--no-pager', name], {
+        encoding: 'utf8',
+      })
+      const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(security.stdout)?.[1])
+      t.ok(exposure < MAX_EXPOSURE, `exposure of ${name}: ${exposure}`)
+      t.comment(`exposure of ${name}: ${exposure}`)
+    }
 
     const scripts = new Set<string>()
     for (const name of readdirSync(join(root, UNITS)).filter((name) => name.startsWith('camera-') && name.endsWith('.service')))
@@ -64,8 +64,21 @@ t.test('only root speaks to RAUC: the server has its own narrow door', async (t)
   const policy = readFileSync(join(OVERLAY, 'common/usr/share/dbus-1/system.d/de.pengutronix.rauc.conf'), 'utf8')
   t.same(
     [...policy.matchAll(/<policy [^>]*>/g)].map(([tag]) => tag),
-    ['<policy user="root">'],
+    ['<policy user="root">', '<policy user="camera-hawkbit">'],
   )
+  const [, hawkbit = ''] = policy.split('<policy user="camera-hawkbit">')
+  const rules = [...hawkbit.matchAll(/<allow (.*)\/>/g)].map(([, rule = '']) => rule)
+  t.equal(rules.length, 3)
+  for (const rule of rules)
+    t.match(rule, /^send_destination="de\.pengutronix\.rauc" send_interface="\S+" send_member="(InstallBundle|Get|GetAll)"$/)
+  for (const file of ['overlay/common/usr/lib/sysusers.d/camera.conf', 'board/common/users.txt'])
+    t.match(readFileSync(join(OVERLAY, '..', file), 'utf8'), /camera-hawkbit.* 701/, file)
+})
+
+t.test('what would come up without a firewall does not come up', async (t) => {
+  const unit = (name: string) => readFileSync(join(OVERLAY, 'common', UNITS, name), 'utf8')
+  t.match(unit('systemd-networkd.service.d/camera.conf'), /^Requires=camera-firewall\.service\nAfter=camera-firewall\.service$/m)
+  t.match(unit('camera-firewall.service'), /^FailureAction=reboot$/m)
 })
 
 t.test('the firewall lets in what is listed and nothing else', async (t) => {
