@@ -73,6 +73,11 @@ export class Shelf {
     return this.inspection(path)
   }
 
+  /** What it is by now; null where it has gone. */
+  lookAgain({ id, source, path }: Bundle): Promise<Bundle | null> {
+    return this.describe(id, source, path)
+  }
+
   /** A name for something on its way; nothing is there yet. */
   scratch(): string {
     return join(this.folder, `${SCRATCH}${randomUUID()}${SUFFIX}`)

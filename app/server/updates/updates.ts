@@ -207,6 +207,7 @@ export class Updates implements Component {
         await download(target.entry, scratch, { signal, progress: (fraction) => progress(fraction * DOWNLOAD_SHARE) })
         version = await this.checkDownloaded(scratch, target.entry, rules)
       }
+      if ('bundle' in target) await this.checkAgain(target.bundle, rules)
       signal.throwIfAborted()
       const begun = scratch === null ? 0 : DOWNLOAD_SHARE
       const onProgress = (fraction: number, text: string) => progress(begun + fraction * (1 - begun), text)
@@ -223,6 +224,16 @@ export class Updates implements Component {
       unpin()
       if (scratch !== null) rmSync(scratch, { force: true })
     }
+  }
+
+  /** Whoever holds the medium may have changed it since: RAUC looks at the signature and the device, not at the version. */
+  private async checkAgain(bundle: Bundle, rules: Rules): Promise<void> {
+    const now = await this.parts.shelf.lookAgain(bundle)
+    if (!now) throw new NotFound(`update ${bundle.id}`)
+    const refused = refusal(now, rules)
+    if (refused) throw refused
+    if (now.version !== bundle.version)
+      throw new Conflict(`The bundle was replaced: it was ${bundle.version} and is ${now.version}`, 'update_id')
   }
 
   /** The index may lie: what counts is what is signed. */

@@ -1,9 +1,9 @@
 /** What this machine cannot be brought to for a test: a battery that is nearly empty, a disk that is full. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
-import type { Jobs } from '../../../app/server/jobs/index.ts'
+import type { JobContext, Jobs } from '../../../app/server/jobs/index.ts'
 import { type Battery, SystemAgent } from '../../../app/server/platform/index.ts'
 import { Restart } from '../../../app/server/reset/index.ts'
 import { type Failures, Shelf, Updates, type UpdatesConfiguration } from '../../../app/server/updates/index.ts'
@@ -63,6 +63,67 @@ t.test('a battery that goes empty, and what has begun meanwhile', async (t) => {
   await t.rejects(updates.install(REQUEST, NEVER), { code: 'CONFLICT', details: 'busy' })
   unblock()
   t.equal(begun.length, 3)
+})
+
+t.test('a medium whose bundle was changed after it was checked', async (t) => {
+  const system = await startFakeSystem(t, {
+    info: [DATA({ version: '1.0.0', compatible: COMPATIBLE }), 'done'],
+    slots: slots(),
+    install: ['done'],
+  })
+  const folder = scratchFolder(t, 'refusals')
+  mkdirSync(join(folder, 'media/stick'), { recursive: true })
+  const file = join(folder, 'media/stick/a.raucb')
+  // What lies there is the version, and RAUC trusts whatever has one.
+  const shelf = new Shelf(join(folder, 'updates'), join(folder, 'media'), async (path) => {
+    const version = readFileSync(path, 'utf8')
+    return version === ''
+      ? { kind: 'refused', output: 'signature' }
+      : { kind: 'trusted', output: JSON.stringify({ compatible: COMPATIBLE, version }) }
+  })
+  const works: ((context: JobContext) => Promise<unknown>)[] = []
+  const agent = new SystemAgent(system.socket)
+  const bus = new Bus()
+  const updates = new Updates({
+    agent,
+    shelf,
+    settings: { get: () => ({ index_url: null, allow_downgrade: false }) } as UpdatesConfiguration,
+    failures: { tell: async () => {} } as unknown as Failures,
+    restart: new Restart(agent, bus, log),
+    jobs: { begin: (_kind: string, work: (typeof works)[number]) => works.push(work) } as unknown as Jobs,
+    backups: {} as never,
+    bus,
+    log,
+    battery: () => null,
+    anyRecording: () => false,
+  })
+  await updates.start()
+  t.teardown(() => updates.stop())
+  const installed = async (meanwhile: () => void) => {
+    writeFileSync(file, '2.0.0')
+    await updates.install({ ...REQUEST, updateId: 'media:stick/a.raucb' }, NEVER)
+    meanwhile()
+    return works.pop()?.({ id: '1', signal: NEVER, progress: () => {} })
+  }
+  await t.rejects(
+    installed(() => writeFileSync(file, '0.9.0')),
+    { code: 'CONFLICT', details: 'allow_downgrade' },
+  )
+  await t.rejects(
+    installed(() => writeFileSync(file, '3.0.0-beta')),
+    { code: 'CONFLICT', details: 'update_id' },
+  )
+  await t.rejects(
+    installed(() => writeFileSync(file, '')),
+    { code: 'INVALID_FORMAT' },
+  )
+  await t.rejects(
+    installed(() => rmSync(file)),
+    { code: 'NOT_FOUND' },
+  )
+  t.same(system.asked('install'), [])
+  t.match(await installed(() => {}), { version: '2.0.0' })
+  t.equal(system.asked('install').length, 1)
 })
 
 t.test('a disk that is full', async (t) => {
