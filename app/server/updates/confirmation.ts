@@ -17,6 +17,8 @@ export interface ConfirmationOptions {
 }
 
 const GROWTH = 1.5
+/** A very slow machine takes long to start the programs that talk to the boot loader. */
+const TAKEN_WITHIN_MS = 60_000
 
 export class Confirmation implements Component {
   private readonly ending = new AbortController()
@@ -81,7 +83,7 @@ export class Confirmation implements Component {
         const missing = await check()
         if (missing !== null) return missing
       }
-      await this.agent.ask(['healthy'], { signal: this.ending.signal })
+      await this.agent.ask(['healthy'], { signal: this.ending.signal, timeoutMs: TAKEN_WITHIN_MS })
       return null
     } catch (error) {
       return errorText(error)

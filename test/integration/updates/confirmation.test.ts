@@ -74,6 +74,23 @@ t.test('nobody is asked elsewhere than on the appliance, nor after the end', asy
   t.equal(asked, before)
 })
 
+t.test('a very slow system has a minute to take it', async (t) => {
+  const limits: (number | undefined)[] = []
+  const ask: SystemAgent['ask'] = async (_words, options) => {
+    limits.push(options?.timeoutMs)
+    return []
+  }
+  const confirmation = new Confirmation({ available: true, ask } as SystemAgent, [], log, SOON)
+  confirmation.start()
+  t.teardown(() => confirmation.stop())
+  await until(
+    () => confirmation.confirmed,
+    (confirmed) => confirmed,
+    'the confirmation',
+  )
+  t.same(limits, [60_000])
+})
+
 t.test('pictures count only when they are new', async (t) => {
   let frames: Record<number, number> = { 0: 100, 1: 0 }
   let enabled = true
