@@ -197,8 +197,8 @@ function changing(parts: NetworkParts): Route[] {
         'Checked in full, answered, and then put into force. Within 60 seconds the change has to be confirmed at `confirm`, over the new ' +
         'address; else the device takes it back by itself. A static configuration needs `ip_address` and `netmask`; without `gateway` there ' +
         'is no default route. With DHCP the network gives all other values, and none may be sent. IPv6 configures itself. CONFLICT where ' +
-        'the subnet overlaps with that of another interface, or a change of this one is on trial. Events: `config` `network-changed`, ' +
-        '`network-confirmed`, `network-reverted` (`reason`: timeout, asked, failed, reset).',
+        'the subnet overlaps with that of another interface, or a change of this one is on trial. Events: `config` `network_changed`, ' +
+        '`network_confirmed`, `network_reverted` (`reason`: timeout, asked, failed, reset).',
       params: Name,
       body: Change,
       response: Announced,

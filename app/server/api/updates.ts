@@ -122,7 +122,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
       path: `${PATH}/install`,
       summary: 'Install an update into the other slot',
       description:
-        'A job, kind `update-install`. Everything is checked before anything is written: the device that it is for, its signature, its version ' +
+        'A job, kind `update_install`. Everything is checked before anything is written: the device that it is for, its signature, its version ' +
         '(an older one, or one that cannot be compared, only with `allow_downgrade`), the space, the battery. Recordings go on beside it. ' +
         '`restart_after: true` restarts the device when it is done, also during a recording, which is ended properly; else the new release ' +
         'waits for the next restart. It must then show itself healthy, or the device falls back to the release before; no other update is let ' +

@@ -6,15 +6,14 @@
 import { actingAsDevice } from '../actor.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
-import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
+import { Conflict, errorText, NotFound } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { AgentFailure, type NetworkInterface, type NetworkReader, type SystemAgent } from '../platform/index.ts'
+import type { NetworkInterface, NetworkReader, SystemAgent } from '../platform/index.ts'
 import { nextPhase, type TrialEvent, type TrialPhase } from './machine.ts'
 import { type InterfaceRequest, type Plan, planFor, requestWords } from './plan.ts'
 import { confirmationProves } from './proof.ts'
+import { CONFIRM_WITHIN_SECONDS, SystemTrials, trialRefusal } from './system-trials.ts'
 
-/** As the system service has it; what it says itself counts. */
-export const CONFIRM_WITHIN_SECONDS = 60
 /** The answer has long left when the address goes. */
 const ANSWER_MS = 300
 /** How often the system service is asked for the end of a trial that is due. */
@@ -44,6 +43,7 @@ export class NetworkTrials implements Component {
   private readonly trials = new Map<string, Trial>()
   private action: NodeJS.Timeout | undefined
   private stopped = false
+  private readonly system: SystemTrials
 
   constructor(
     private readonly agent: SystemAgent,
@@ -51,7 +51,9 @@ export class NetworkTrials implements Component {
     private readonly bus: Bus,
     private readonly log: Logger,
     private readonly options: TrialOptions,
-  ) {}
+  ) {
+    this.system = new SystemTrials(agent, log)
+  }
 
   /** A trial may have begun before this server. */
   start(): void {
@@ -84,7 +86,7 @@ export class NetworkTrials implements Component {
     const lost = plan.method === 'dhcp' ? network.addresses.map((entry) => entry.split('/')[0] ?? '') : []
     const trial: Trial = { interface: name, plan, lost, phase: 'announced', endsAt: null, overdue: 0, timer: undefined }
     this.trials.set(name, trial)
-    this.tell(trial, 'network-changed', { ...described(plan), confirm_within_seconds: CONFIRM_WITHIN_SECONDS })
+    this.tell(trial, 'network_changed', { ...described(plan), confirm_within_seconds: CONFIRM_WITHIN_SECONDS })
     trial.timer = setTimeout(() => void this.apply(trial), this.options.answerMs ?? ANSWER_MS)
     return plan
   }
@@ -102,10 +104,10 @@ export class NetworkTrials implements Component {
       // It may have been too late: then the trial's end is told now.
       this.step(trial, 'failed')
       this.lookAfter(trial, 0)
-      throw publicError(error)
+      throw trialRefusal(error)
     }
     this.step(trial, 'done')
-    this.tell(trial, 'network-confirmed', described(trial.plan))
+    this.tell(trial, 'network_confirmed', described(trial.plan))
   }
 
   /** Takes a change back now; one that has only been announced never acts. */
@@ -120,40 +122,40 @@ export class NetworkTrials implements Component {
       } catch (error) {
         this.step(trial, 'failed')
         this.lookAfter(trial, 0)
-        throw publicError(error)
+        throw trialRefusal(error)
       }
       this.step(trial, 'done')
     }
-    this.tell(trial, 'network-reverted', { reason: 'asked' })
+    this.tell(trial, 'network_reverted', { reason: 'asked' })
   }
 
   /** Every interface back to DHCP; what is on trial goes as well. */
   reset(): void {
-    this.actSoon('network-reset', () => {
+    this.actSoon('reset', () => {
       for (const trial of this.trials.values()) {
         clearTimeout(trial.timer)
-        this.tell(trial, 'network-reverted', { reason: 'reset' })
+        this.tell(trial, 'network_reverted', { reason: 'reset' })
       }
       this.trials.clear()
     })
   }
 
   restart(): void {
-    this.actSoon('network-restart', () => {})
+    this.actSoon('restart', () => {})
   }
 
-  private actSoon(verb: 'network-reset' | 'network-restart', done: () => void): void {
+  private actSoon(what: 'reset' | 'restart', done: () => void): void {
     this.agent.require('network')
     if (this.action) throw new Conflict('The network is about to be reset or restarted')
     const busy = [...this.trials.values()].find(({ phase }) => phase !== 'trial')
     if (busy) throw new Conflict('A change of the network is under way', busy.interface)
-    this.bus.publish('config', verb, {})
+    this.bus.publish('config', `network_${what}`, {})
     this.action = setTimeout(() => {
       this.agent
-        .ask([verb])
+        .ask([`network-${what}`])
         .then(done, (error) => {
-          this.log.error({ verb, error: errorText(error) }, 'the network was not changed')
-          this.bus.publish('config', 'network-failed', { action: verb, error: errorText(error) })
+          this.log.error({ what, error: errorText(error) }, 'the network was not changed')
+          this.bus.publish('config', 'network_failed', { action: what, error: errorText(error) })
         })
         .finally(() => {
           this.action = undefined
@@ -167,45 +169,20 @@ export class NetworkTrials implements Component {
       await this.agent.ask(['network-set', ...requestWords(trial.interface, trial.plan)])
     } catch (error) {
       this.log.error({ interface: trial.interface, error: errorText(error) }, 'the network was not changed')
-      await this.undo(trial.interface)
+      await this.system.undo(trial.interface)
       if (this.stopped) return
       this.step(trial, 'failed')
-      this.tell(trial, 'network-reverted', { reason: 'failed', error: errorText(error) })
+      this.tell(trial, 'network_reverted', { reason: 'failed', error: errorText(error) })
       return
     }
-    const ends = await this.endsOf(trial.interface)
+    const ends = await this.system.endOf(trial.interface)
     if (this.stopped) return
     this.step(trial, 'done')
     this.lookAfter(trial, ends ?? CONFIRM_WITHIN_SECONDS * 1000)
   }
 
-  /** What was done half is taken back now rather than in a minute. */
-  private async undo(name: string): Promise<void> {
-    try {
-      await this.agent.ask(['network-revert', name])
-    } catch (error) {
-      this.log.info({ interface: name, error: errorText(error) }, 'nothing was taken back')
-    }
-  }
-
-  /** Milliseconds until the trial of an interface ends, as the system service says; null where it does not say. */
-  private async endsOf(name: string): Promise<number | null> {
-    try {
-      return (await this.underWay()).get(name) ?? null
-    } catch (error) {
-      this.log.warn({ error: errorText(error) }, 'the end of the trial is not known')
-      return null
-    }
-  }
-
-  /** By interface, in milliseconds from now. */
-  private async underWay(): Promise<Map<string, number>> {
-    const lines = await this.agent.ask(['network-trials'])
-    return new Map(lines.map(parseTrial))
-  }
-
   private async adopt(): Promise<void> {
-    const running = await this.underWay()
+    const running = await this.system.underWay()
     if (this.stopped) return
     for (const [name, ms] of running) {
       if (this.trials.has(name)) continue
@@ -235,7 +212,7 @@ export class NetworkTrials implements Component {
     if (over) {
       this.step(trial, 'end')
       this.step(trial, 'done')
-      this.tell(trial, 'network-reverted', { reason: 'timeout' })
+      this.tell(trial, 'network_reverted', { reason: 'timeout' })
     } else {
       const due = (trial.endsAt ?? 0) - performance.now()
       this.lookAfter(trial, Math.max(due, this.options.overdueCheckMs ?? OVERDUE_CHECK_MS))
@@ -247,7 +224,7 @@ export class NetworkTrials implements Component {
     const due = performance.now() >= (trial.endsAt ?? 0)
     if (due) trial.overdue += 1
     try {
-      const over = !(await this.underWay()).has(trial.interface)
+      const over = !(await this.system.underWay()).has(trial.interface)
       if (over || trial.overdue < OVERDUE_CHECKS) return over
       await this.agent.ask(['network-revert', trial.interface])
       return true
@@ -292,17 +269,4 @@ function described(plan: Plan): Record<string, unknown> {
   if (plan.method === 'dhcp') return { method: 'dhcp' }
   const { method, address, prefix, gateway, dns } = plan
   return { method, ip_address: address, prefix, gateway, dns_servers: dns }
-}
-
-function parseTrial(line: string): [string, number] {
-  const { interface: name, expires } = JSON.parse(line) as { interface?: unknown; expires?: unknown }
-  const ends = Date.parse(String(expires))
-  if (typeof name !== 'string' || Number.isNaN(ends)) throw new Error(`no trial: ${line.slice(0, 80)}`)
-  // The clock may be put right by the very network that has come up: no trial takes longer than that.
-  return [name, Math.min(Math.max(0, ends - Date.now()), CONFIRM_WITHIN_SECONDS * 1000)]
-}
-
-function publicError(error: unknown): unknown {
-  if (!(error instanceof AgentFailure)) return error
-  return new ApiError(error.code === 'NO_TRIAL' ? 'CONFLICT' : 'SERVICE_UNAVAILABLE', error.message, error.code)
 }

@@ -227,7 +227,7 @@ export class StateSocket implements Component, WebSocketBehaviour<Client> {
 
 /** Who logs in from where is the admins' business, as are the network and updates, and a camera's events that of those who may see it. */
 function mayHear(caller: Caller, { category, type, data }: ServerEvent): boolean {
-  if (category === 'auth' || (category === 'config' && /^(network-|updates?_)/.test(type))) return caller.role === 'admin'
+  if (category === 'auth' || (category === 'config' && /^(network|updates?)_/.test(type))) return caller.role === 'admin'
   if (category === 'job') return seesJob(caller, data as { role: Role; username: string | null })
   return typeof data.camera !== 'number' || seesCamera(caller, data.camera)
 }

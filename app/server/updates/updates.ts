@@ -133,7 +133,7 @@ export class Updates implements Component {
     // Much may have begun while the index was read.
     restart.check()
     const work = (context: JobContext) => this.carryOut(context, target, request, rules)
-    return jobs.begin('update-install', work, { limitMs: JOB_MS, role: 'admin' })
+    return jobs.begin('update_install', work, { limitMs: JOB_MS, role: 'admin' })
   }
 
   /** Makes the other slot the one that is started, and restarts. */

@@ -61,20 +61,20 @@ t.test(
       'what operators may hear',
     )
     t.same(
-      overheard.filter((type) => /^(network-|updates_)/.test(type)),
+      overheard.filter((type) => /^(network_|updates_)/.test(type)),
       [],
     )
     await until(
       () => heard,
-      (types) => ['network-restart', 'network-reset', 'updates_config_changed'].every((type) => types.includes(type)),
+      (types) => ['network_restart', 'network_reset', 'updates_config_changed'].every((type) => types.includes(type)),
       'what admins hear',
     )
     const { body } = await admin.get('/api/audit?action=config')
     const actions = (body.entries as unknown as { action: string; username: string }[]).map(
       (entry) => `${entry.username} ${entry.action}`,
     )
-    t.ok(actions.includes('admin config.network-restart'))
-    t.ok(actions.includes('admin config.network-reset'))
+    t.ok(actions.includes('admin config.network_restart'))
+    t.ok(actions.includes('admin config.network_reset'))
   },
 )
 

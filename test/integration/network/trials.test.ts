@@ -157,8 +157,8 @@ t.test('trial, confirmation over the new address, kept', async (t) => {
   t.same(
     here.events.map(({ category, type, actor }) => [category, type, actor?.username]),
     [
-      ['config', 'network-changed', 'admin'],
-      ['config', 'network-confirmed', 'admin'],
+      ['config', 'network_changed', 'admin'],
+      ['config', 'network_confirmed', 'admin'],
     ],
   )
   t.match(here.events[0]?.data, {
@@ -173,7 +173,7 @@ t.test('trial, confirmation over the new address, kept', async (t) => {
 t.test('trial, no confirmation: the device takes it back, and says so', async (t) => {
   const here = await rig(t, { expires: 200 })
   t.match(await here.call('PUT', ETH0, STATIC), { status: 200 })
-  const reverted = await here.told('network-reverted')
+  const reverted = await here.told('network_reverted')
   t.match(reverted, { category: 'config', data: { interface: 'eth0', reason: 'timeout' } })
   t.equal(reverted.actor, undefined, 'nobody did')
   t.equal(trialIn((await here.call('GET', '/api/network/config')).body), null)
@@ -185,7 +185,7 @@ t.test('a system service that forgets to take it back is told to', async (t) => 
   const here = await rig(t, { expires: 100 })
   here.system.answer('network-trials', [DATA({ interface: 'eth0', expires: new Date().toISOString() }), 'done'])
   await here.call('PUT', ETH0, STATIC)
-  t.match(await here.told('network-reverted'), { data: { reason: 'timeout' } })
+  t.match(await here.told('network_reverted'), { data: { reason: 'timeout' } })
   t.same(here.system.asked('network-revert'), ['network-revert eth0'])
 })
 
@@ -212,7 +212,7 @@ t.test('taken back by the client: after it acts, and before', async (t) => {
   t.match(await here.call('PUT', ETH0, STATIC), { status: 409 }, 'one at a time')
   await onTrial(here)
   t.match(await here.call('DELETE', `${ETH0}/trial`), { status: 200 })
-  t.match(here.events.at(-1), { type: 'network-reverted', data: { reason: 'asked' } })
+  t.match(here.events.at(-1), { type: 'network_reverted', data: { reason: 'asked' } })
   t.equal(here.events.at(-1)?.actor?.username, 'admin')
   await here.call('PUT', ETH0, STATIC)
   await onTrial(here)
@@ -229,7 +229,7 @@ t.test('a system service that cannot keep it: still on trial', async (t) => {
   t.match(await call('POST', `${ETH0}/confirm`), { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE', details: 'IO' } } })
   system.answer(keeps, ['done'])
   t.match(await call('POST', `${ETH0}/confirm`), { status: 200 })
-  t.match(here.events.at(-1), { type: 'network-confirmed' })
+  t.match(here.events.at(-1), { type: 'network_confirmed' })
 })
 
 t.test('a confirmation that comes too late is refused, and the end is told', async (t) => {
@@ -239,14 +239,14 @@ t.test('a confirmation that comes too late is refused, and the end is told', asy
   system.answer('network-trials', ['done'])
   system.answer('network-keep', ['failed NO_TRIAL it is over'])
   t.match(await call('POST', `${ETH0}/confirm`), { status: 409, body: { error: { message: 'it is over', details: 'NO_TRIAL' } } })
-  t.match(await here.told('network-reverted'), { data: { reason: 'timeout' } })
+  t.match(await here.told('network_reverted'), { data: { reason: 'timeout' } })
 })
 
 t.test('a change that the system service refuses is told as taken back', async (t) => {
   const here = await rig(t)
   here.system.answer('network-set', ['failed INVALID no such thing'])
   t.match(await here.call('PUT', ETH0, STATIC), { status: 200 })
-  t.match(await here.told('network-reverted'), { data: { reason: 'failed', error: 'no such thing' } })
+  t.match(await here.told('network_reverted'), { data: { reason: 'failed', error: 'no such thing' } })
   t.same(here.system.asked('network-revert'), ['network-revert eth0'], 'what was done half, if anything')
   t.equal(trialIn((await here.call('GET', '/api/network/config')).body), null)
 })
@@ -319,7 +319,7 @@ t.test('reset and restart act after their answer; a reset ends what is on trial'
     { status: 409 },
     'the network is about to be reset',
   )
-  t.match(await here.told('network-reverted'), { data: { interface: 'eth0', reason: 'reset' } })
+  t.match(await here.told('network_reverted'), { data: { interface: 'eth0', reason: 'reset' } })
   t.same(system.asked('network-reset'), ['network-reset'])
   t.match(await call('POST', '/api/network/restart'), { status: 200 })
   await until(
@@ -327,7 +327,7 @@ t.test('reset and restart act after their answer; a reset ends what is on trial'
     (asked) => asked === 1,
     'the restart',
   )
-  t.match(here.events.at(-1), { category: 'config', type: 'network-restart' })
+  t.match(here.events.at(-1), { category: 'config', type: 'network_restart' })
 })
 
 t.test('elsewhere than on the appliance: reading works, acting does not', async (t) => {

@@ -166,7 +166,7 @@ t.test('bundles that are here', async (t) => {
     t.match(started, { status: 200, body: { success: true, status: 'running' } })
     const job = await jobDone(api, started.body)
     t.match(job, {
-      kind: 'update-install',
+      kind: 'update_install',
       status: 'succeeded',
       progress: 1,
       role: 'admin',
