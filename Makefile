@@ -89,7 +89,7 @@ test-overlay: ## the firmware's scripts under dash and busybox, its units and it
 	$(TAP) $(call tests,overlay)
 
 test-integration: build ## the server through its interfaces, with the real helper
-	$(TAP) $(wildcard test/integration/*.ts) $(call tests,integration/api)
+	$(TAP) $(wildcard test/integration/all/*.ts) $(call tests,integration/api)
 
 test-stress: build ## abuse, races and certificate swaps under load
 	$(TAP) --jobs=1 $(call tests,stress)
