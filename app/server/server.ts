@@ -1,5 +1,4 @@
 /** The composition root: builds the components in order, starts them, and stops them in reverse. */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiRoutes } from './api/index.ts'
 import { Appliance } from './appliance.ts'
@@ -11,10 +10,11 @@ import { Cameras, CameraTransfer } from './cameras/index.ts'
 import type { Options } from './cli.ts'
 import type { Component } from './component.ts'
 import { Configuration } from './config/index.ts'
-import { errorText, StartupError } from './errors.ts'
+import { errorText } from './errors.ts'
 import { DeviceStorage, Files } from './files/index.ts'
 import { HttpServer, StaticAssets, type WebSocketBehaviour } from './http/index.ts'
 import { Jobs } from './jobs/index.ts'
+import { listenersOf, portsOf, type ReadyPorts, readyPorts } from './listeners.ts'
 import { childLogger, type Logger } from './log.ts'
 import { MediaSupervisor } from './media/index.ts'
 import { NetworkSelfTest, NetworkTrials } from './network/index.ts'
@@ -68,23 +68,12 @@ import { MIGRATIONS, Store } from './store/index.ts'
 import { Certificates } from './tls/index.ts'
 import { BUILD, VERSION } from './version.ts'
 import { WEB_ASSETS } from './web-assets.ts'
-import { defaultMode, givenSections, policyOf, RtspWiring, wireConfiguration } from './wiring.ts'
+import { adminPassword, defaultMode, givenSections, policyOf, RtspWiring, wireConfiguration } from './wiring.ts'
 
 const OLD_HELPER_PATIENCE_MS = 4000
 const CAMERA_PATIENCE_MS = 1500
 /** Of the 5 seconds that SIGTERM leaves, most belong to the recordings. */
 const HTTP_STOP_MS = 500
-
-export interface ReadyPorts {
-  readonly http: number
-  readonly https: number
-  readonly rtsp: number
-  readonly rtsps: number
-  readonly dashboard: number
-  /** Those of `--extra-http-port` and `--extra-https-port`, where there are any. */
-  readonly extra_http?: readonly number[]
-  readonly extra_https?: readonly number[]
-}
 
 export class CameraServer {
   private readonly started: Component[] = []
@@ -138,7 +127,7 @@ export class CameraServer {
         {
           keyFolder: data('keys'),
           carryOver: { file: data('persistent', 'users-carry-over.json'), bootId: clock.bootId },
-          adminPassword: this.adminPassword(),
+          adminPassword: adminPassword(options.adminPasswordFile),
           sessionLifetimeMs: () => configuration.get('security').session_timeout * 1000,
           trustedOrigins: () => configuration.get('security').cors_origins,
         },
@@ -279,16 +268,8 @@ export class CameraServer {
       updatesConfiguration: appliance.updatesConfiguration,
       factoryReset: appliance.factoryReset,
     })
-    const tls = certificates.files
-    const listener = { address: options.bind }
     const http: HttpServer = new HttpServer({
-      listeners: [
-        { name: 'http', port: options.httpPort, ...listener },
-        { name: 'https', port: options.httpsPort, tls, ...listener },
-        { name: 'dashboard', port: options.dashboardPort, ...listener },
-        ...options.extraHttpPorts.map((port) => ({ name: 'http', port, ...listener }) as const),
-        ...options.extraHttpsPorts.map((port) => ({ name: 'https', port, tls, ...listener }) as const),
-      ],
+      listeners: listenersOf(options, certificates.files),
       routes,
       authenticate: (source) => auth.authenticate(source),
       challenges: () => auth.challenges(),
@@ -305,20 +286,11 @@ export class CameraServer {
     wireConfiguration({ configuration, log, media, cameras, recorder, http })
     certificates.use((files) => http.replaceCertificate(files))
     settlePutBack({ store, bus, jobs, storage, care, log: childLogger(log, 'store') })
-    const { http: plain = 0, https = 0, dashboard = 0 } = await http.start()
-    await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, plain)))
-    appliance.watch(plain)
-    const [, ...extraHttp] = http.ports('http')
-    const [, ...extraHttps] = http.ports('https')
-    return {
-      http: plain,
-      https,
-      rtsp: media.rtspPorts.plain,
-      rtsps: media.rtspPorts.tls,
-      dashboard,
-      ...(extraHttp.length > 0 ? { extra_http: extraHttp } : {}),
-      ...(extraHttps.length > 0 ? { extra_https: extraHttps } : {}),
-    }
+    await http.start()
+    const ready = readyPorts(http, media)
+    await this.begin(new Notify(childLogger(log, 'notify'), () => answers(options.bind, ready.http)))
+    appliance.watch(ready.http)
+    return ready
   }
 
   private async begin<C extends Component>(component: C): Promise<C> {
@@ -326,18 +298,4 @@ export class CameraServer {
     await component.start()
     return component
   }
-
-  private adminPassword(): string | undefined {
-    const file = this.options.adminPasswordFile
-    if (file === undefined) return undefined
-    try {
-      return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
-    } catch (error) {
-      throw new StartupError(`--admin-password-file: ${errorText(error)}`)
-    }
-  }
-}
-
-function portsOf(http: HttpServer) {
-  return { http: http.ports('http'), https: http.ports('https'), dashboard: http.ports('dashboard') }
 }

@@ -1,8 +1,9 @@
 /** What each section of the configuration acts on, beyond those who ask for it whenever they need it. */
+import { readFileSync } from 'node:fs'
 import { type Cameras, parseResolution } from './cameras/index.ts'
 import type { Options } from './cli.ts'
 import type { Configuration, PartialSections, SectionValues } from './config/index.ts'
-import { ApiError, InvalidRequest, UnsupportedSetting } from './errors.ts'
+import { ApiError, errorText, InvalidRequest, StartupError, UnsupportedSetting } from './errors.ts'
 import { type HttpServer, type PolicyOptions, parseProxyRange } from './http/index.ts'
 import { type Logger, logComponents, setLogLevels } from './log.ts'
 import type { MediaSupervisor, Mode, RtspSettings } from './media/index.ts'
@@ -140,4 +141,14 @@ function checkComponents(named: readonly string[], known: readonly string[]): vo
   const unknown = named.find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw new InvalidRequest(`body.logging.components.${unknown}`, `The components are ${known.join(', ')}`)
+}
+
+/** The admin's password at first start, from the file that the options name. */
+export function adminPassword(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw new StartupError(`--admin-password-file: ${errorText(error)}`)
+  }
 }
