@@ -50,7 +50,7 @@ export function qemuArgs(options: QemuOptions): string[] {
     ({ hostPort, guestPort, protocol = 'tcp' }) => `hostfwd=${protocol}:127.0.0.1:${hostPort}-:${guestPort}`,
   )
   return [
-    ...['-machine', 'q35', '-accel', options.accel, '-cpu', options.accel === 'kvm' ? 'host' : 'max'],
+    ...['-machine', 'q35,sata=off,smbus=off', '-accel', options.accel, '-cpu', options.accel === 'kvm' ? 'host' : 'max'],
     ...['-m', String(options.memoryMb), '-smp', String(options.cpus)],
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-monitor', 'none', '-no-reboot'],
     ...['-drive', `if=pflash,format=raw,unit=0,readonly=on,file=${escapeCommas(FIRMWARE)}`],
