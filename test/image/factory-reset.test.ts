@@ -14,7 +14,6 @@ t.test('a factory reset', { timeout: 1_800_000 }, async (t) => {
   const machine = await machineFor(t, 'factory-reset', 'prepared')
   await machine.start()
   let api = await loggedIn(machine)
-  await confirmed(machine)
   await leave(machine, api)
   await recorded(api, 3)
   t.same(await left(machine, api), { operator: true, category: true, recordings: 1, method: 'static' }, 'what is there before')

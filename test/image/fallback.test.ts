@@ -44,7 +44,6 @@ t.test('falls back', { timeout: CASES.length * (FALL_BACK_LIMIT_MS + 300_000) },
   const machine = await machineFor(t, 'fallback', 'prepared', { smbios: [shorter] })
   await machine.start()
   let api = await loggedIn(machine)
-  await confirmed(machine)
   const kept = await recorded(api, 3)
   for (const broken of CASES) {
     await t.test(broken.bundle, async (t) => {

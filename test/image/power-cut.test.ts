@@ -135,11 +135,11 @@ async function updating(t: Test): Promise<void> {
 }
 
 async function firstStart(t: Test): Promise<void> {
-  const { took } = await prepared()
+  const { confirmedMs } = await prepared()
   for (let round = 1; round <= ROUNDS; round++) {
     const machine = await machineFor(t, `cut-first-${round}`, 'new')
     await machine.start()
-    await cutAfter(t, machine, rnd() * took.confirmedMs, `round ${round}`)
+    await cutAfter(t, machine, rnd() * confirmedMs, `round ${round}`)
     await machine.start()
     const api = await firstLogin(machine)
     await firstPicture(machine, api)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
-import { IMAGE_DIR } from '../../../scripts/image/qemu.ts'
+import { IMAGE_DIR, probeAccel } from '../../../scripts/image/qemu.ts'
 import { answering, confirmed, firstLogin, firstPicture } from './device.ts'
 import { DISK_BYTES, overlay, stamp } from './disk.ts'
 import { Machine, type MachineOptions } from './vm.ts'
@@ -11,13 +11,16 @@ import { Machine, type MachineOptions } from './vm.ts'
 export const DISK_IMAGE = join(IMAGE_DIR, 'disk.img')
 const FOLDER = join(import.meta.dirname, '../../../build/image/test')
 const PREPARED = join(FOLDER, 'prepared.qcow2')
+const STATE = join(FOLDER, 'prepared.state')
 
 /** What `make test-image-full` does. */
 export const FULL = process.env.IMAGE_FULL === '1'
 
+const QEMU = '/usr/bin/qemu-system-x86_64'
+
 const SMALL = { resolution: '640x360', fps: 15 }
 
-/** `new`: as flashed; `prepared`: started once, the factory password changed, small pictures, shut down in order. */
+/** `new`: as flashed; `prepared`: runs for the first time, confirmed, the factory password changed, small pictures. It goes on from there at once. */
 export type Start = 'new' | 'prepared'
 
 export async function machineFor(
@@ -27,7 +30,8 @@ export async function machineFor(
   more: Pick<MachineOptions, 'smbios'> = {},
 ): Promise<Machine> {
   if (!existsSync(DISK_IMAGE)) throw new Error(`there is no ${DISK_IMAGE}: make image-reference`)
-  const machine = await made(name, start === 'new' ? DISK_IMAGE : (await prepared()).disk, more)
+  if (start === 'prepared') await prepared()
+  const machine = await (start === 'new' ? made(name, DISK_IMAGE, more) : made(name, PREPARED, { ...more, state: STATE }))
   t.teardown(async () => {
     if (!t.passing()) t.comment(`what the machine left is in ${machine.options.folder}`)
     await done(machine, t.passing())
@@ -35,7 +39,7 @@ export async function machineFor(
   return machine
 }
 
-async function made(name: string, behind: string, more: Pick<MachineOptions, 'smbios'> = {}): Promise<Machine> {
+async function made(name: string, behind: string, more: Pick<MachineOptions, 'smbios' | 'state'> = {}): Promise<Machine> {
   const folder = join(FOLDER, name)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
@@ -70,13 +74,17 @@ export interface FirstBoot {
   readonly confirmedMs: number
 }
 
-/** The disk after a first start, made once for an image; and how long that start took. */
-export async function prepared(): Promise<{ disk: string; took: FirstBoot }> {
+/** The first start, made once for an image and a QEMU: how long it took. Its disk and the state of its machine are kept. */
+export async function prepared(): Promise<FirstBoot> {
   const note = `${PREPARED}.json`
-  const of = `${stamp(DISK_IMAGE)}, ${DISK_BYTES}`
-  if (existsSync(PREPARED) && existsSync(note)) {
+  const of = [
+    await probeAccel(),
+    DISK_BYTES,
+    ...[DISK_IMAGE, QEMU, join(import.meta.dirname, '../../../scripts/image/qemu.ts')].map(stamp),
+  ].join(', ')
+  if (existsSync(note)) {
     const known = JSON.parse(readFileSync(note, 'utf8')) as { of: string; took: FirstBoot }
-    if (known.of === of) return { disk: PREPARED, took: known.took }
+    if (known.of === of) return known.took
   }
   rmSync(note, { force: true })
   const machine = await made('preparing', DISK_IMAGE)
@@ -84,11 +92,11 @@ export async function prepared(): Promise<{ disk: string; took: FirstBoot }> {
   try {
     await machine.start()
     const took = await firstBoot(machine)
-    await machine.powerOff()
+    await machine.suspend(STATE)
     renameSync(machine.options.disk, PREPARED)
     writeFileSync(note, JSON.stringify({ of, took }))
     good = true
-    return { disk: PREPARED, took }
+    return took
   } finally {
     await done(machine, good)
   }

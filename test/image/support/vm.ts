@@ -2,12 +2,14 @@
  * One virtual machine with the image in it. A reset of the guest ends QEMU (`-no-reboot`), and the machine is switched on anew by itself: a warm reset
  * takes three times as long without KVM. Each power-on writes a serial log of its own; `log` is all of them, one behind the other.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Accelerator, probeAccel, qemuArgs } from '../../../scripts/image/qemu.ts'
+import { MONITOR_ARGS, Monitor, resumeArgs } from './monitor.ts'
 import { freePorts } from './ports.ts'
 import { type Result, SHELL_CREDENTIALS, Shell } from './shell.ts'
 
@@ -40,6 +42,8 @@ export interface MachineOptions {
   /** A short path: the name of a Unix socket has 107 characters at most. */
   readonly socketPath: string
   readonly memoryMb?: number
+  /** What `suspend` wrote: at its first start the machine goes on from there. */
+  readonly state?: string
   /** Further SMBIOS strings. */
   readonly smbios?: readonly string[]
 }
@@ -47,6 +51,7 @@ export interface MachineOptions {
 export class Machine {
   readonly shell: Shell
   #process: ChildProcess | undefined
+  #monitor: Monitor | undefined
   /** Kept over power cuts: a client's address stays good. */
   #ports: Readonly<Record<PortName, number>> | undefined
   #accel: Accelerator = 'tcg,thread=multi'
@@ -108,13 +113,14 @@ export class Machine {
     this.shell.close()
   }
 
-  /** Shuts down in order and waits for the end. */
-  async powerOff(limitMs = 90_000): Promise<void> {
-    this.#ending = true
+  /** Writes down everything that the machine has in its memory, and ends it where it stands. */
+  async suspend(state: string): Promise<void> {
     const child = this.#process
-    if (!child) return
-    const exit = once(child, 'exit', { signal: AbortSignal.timeout(limitMs) })
-    await this.run('systemctl poweroff')
+    if (!child || !this.#monitor) throw new Error('the machine does not run')
+    await this.#monitor.save(state)
+    this.#ending = true
+    const exit = once(child, 'exit')
+    await this.#monitor.execute('quit')
     await exit
     this.#process = undefined
     this.shell.close()
@@ -197,11 +203,17 @@ export class Machine {
       shell: { socketPath: this.options.socketPath },
       smbios: [...SHELL_CREDENTIALS, ...(this.options.smbios ?? [])],
       watchdog: true,
+      extra: [...MONITOR_ARGS, ...(this.options.state && boot === 1 ? resumeArgs(this.options.state) : [])],
     })
     const complaints = openSync(this.#file('qemu.log'), 'a')
-    const child = spawn('qemu-system-x86_64', args, { stdio: ['ignore', complaints, complaints] })
+    const child = spawn('qemu-system-x86_64', args, { stdio: ['pipe', 'pipe', complaints] }) as ChildProcessByStdio<
+      Writable,
+      Readable,
+      null
+    >
     closeSync(complaints)
     this.#process = child
+    this.#monitor = new Monitor(child.stdin, child.stdout)
     this.#poweredOnAt = performance.now()
     this.shell.attach(ATTACH_LIMIT_MS)
     child.on('error', (error) => {
