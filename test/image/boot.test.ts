@@ -49,9 +49,7 @@ async function system(t: Test, machine: Machine): Promise<void> {
     'the data partition has grown over the disk',
   )
 
-  const id = await machine.run('cat /etc/machine-id')
-  t.match(id, /^[0-9a-f]{32}$/)
-  t.match(await machine.run('cat /proc/cmdline'), `systemd.machine_id=${id}`, 'the boot loader knows the machine id')
+  t.match(await machine.run('cat /etc/machine-id'), /^[0-9a-f]{32}$/)
 
   t.equal(await machine.run('systemctl show -P RuntimeWatchdogUSec'), '30s', 'systemd feeds the watchdog')
   t.equal(await machine.run('cat /sys/class/watchdog/watchdog0/state'), 'active')

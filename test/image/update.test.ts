@@ -27,6 +27,11 @@ t.test('into the other slot and back', { timeout: 1_800_000 }, async (t) => {
     t.equal((await fetched(later, kept.id)).sha256, kept.sha256, 'the recordings are there')
     t.equal(await machine.run('cat /etc/machine-id; hostname'), identity, 'it is the same device')
     t.equal(await machine.run('systemctl --failed --plain --no-legend'), '')
+    t.match(
+      await machine.run('cat /proc/cmdline'),
+      `systemd.machine_id=${await machine.run('cat /etc/machine-id')}`,
+      'the boot loader knows the machine id',
+    )
     t.ok(Number(await machine.run('journalctl --list-boots --no-pager | wc -l')) >= 2, 'the journal outlasts a start')
   })
   await t.test('back to the release before', async (t) => {
