@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Api, Json } from '../support/api.ts'
 import { type BundleName, bundleVersion, imageVersion } from './support/bundles.ts'
-import { confirmed, loggedIn } from './support/device.ts'
+import { loggedIn } from './support/device.ts'
 import { figure, seconds } from './support/figures.ts'
 import { fetched, recorded } from './support/recordings.ts'
 import { FULL, machineFor } from './support/scenario.ts'
