@@ -25,7 +25,9 @@ for (const loader of LOADERS) {
     const names = ['common', loader]
       .map((part) => join(OVERLAY, part, UNITS))
       .filter((folder) => existsSync(folder))
-      .flatMap((folder) => readdirSync(folder))
+      // A link to /dev/null masks a unit: there is nothing to verify.
+      .flatMap((folder) => readdirSync(folder, { withFileTypes: true }).filter((entry) => !entry.isSymbolicLink()))
+      .map(({ name }) => name)
       .filter((name) => /\.(service|socket|mount)$/.test(name))
       .map((name) => name.replace('@.', '@x.'))
     t.ok(names.length >= 15)

@@ -8,9 +8,6 @@ import t, { type Test } from 'tap'
 import { readText } from '../../../app/server/updates/net.ts'
 import { makeSigner, scratchFolder } from '../../support/bundles.ts'
 
-// In this process alone: nobody vouches for the certificate of the test.
-process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-
 async function listen(t: Test, server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -22,6 +19,11 @@ async function listen(t: Test, server: Server): Promise<string> {
 }
 
 t.test('redirections', async (t) => {
+  // Nobody vouches for the certificate of the test; it is the others' variable as well.
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.teardown(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  })
   const { key, certificate } = makeSigner(scratchFolder(t, 'redirections'), 'site')
   const asked: string[] = []
   // `/to/ADDRESS` redirects there.
