@@ -85,6 +85,7 @@ for (const shell of SHELLS) {
         reason: /^The server was not healthy within 0 seconds; it ended and was started again 4 times$/,
         log: ['a "quoted" \\ line', `another with a tab of boot ${BOOT(4).replaceAll('-', '')}`],
       })
+      t.match(machine.calls('journalctl').at(-1), /--unit=camera-server\.service/, 'the last lines of all are those of the shutdown')
     })
 
     t.test(`one that comes up and dies (${loader}, ${shell})`, async (t) => {
@@ -93,6 +94,7 @@ for (const shell of SHELLS) {
       machine.environment(...spent(loader), 'B_STAGE=kernel')
       record(t, machine, 'A', 3)
       t.equal(failure(machine).stage, 'userspace')
+      t.notMatch(machine.calls('journalctl').at(-1), /--unit/)
     })
 
     t.test(`a trial outlives the loss of /data (${loader}, ${shell})`, async (t) => {
