@@ -85,7 +85,11 @@ for (const shell of SHELLS) {
         reason: /^The server was not healthy within 0 seconds; it ended and was started again 4 times$/,
         log: ['a "quoted" \\ line', `another with a tab of boot ${BOOT(4).replaceAll('-', '')}`],
       })
-      t.match(machine.calls('journalctl').at(-1), /--unit=camera-server\.service/, 'the last lines of all are those of the shutdown')
+      t.match(
+        machine.calls('journalctl').at(-1),
+        /--unit=camera-server\.service/,
+        'the last lines of all are those of the shutdown',
+      )
     })
 
     t.test(`one that comes up and dies (${loader}, ${shell})`, async (t) => {
