@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
+import type { ReadyPorts } from '../../app/server/listeners.ts'
 
 export const ADMIN_PASSWORD = 'Correct-Horse-9'
 const ROOT = join(import.meta.dirname, '../..')
@@ -29,15 +30,7 @@ export interface ServerOptions {
 }
 
 export interface TestServer {
-  readonly ports: {
-    readonly http: number
-    readonly https: number
-    readonly rtsp: number
-    readonly rtsps: number
-    readonly dashboard: number
-    readonly extra_http?: readonly number[]
-    readonly extra_https?: readonly number[]
-  }
+  readonly ports: ReadyPorts
   readonly base: string
   readonly dataDir: string
   readonly pid: number

@@ -1,25 +1,14 @@
 /** Updates from the index of a site, over real HTTP. */
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Json, jobDone, until } from '../../support/api.ts'
 import { makeBundle } from '../../support/bundles.ts'
+import { listen } from '../../support/listen.ts'
 import { PATH, startAppliance } from './harness.ts'
-
-async function listen(t: Test, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
 
 t.test('an index', async (t) => {
   const installed: Buffer[] = []

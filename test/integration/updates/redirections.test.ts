@@ -1,22 +1,10 @@
-/** Each address in a row of redirections obeys the rule for the first one. */
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { readText } from '../../../app/server/updates/net.ts'
 import { makeSigner, scratchFolder } from '../../support/bundles.ts'
-
-async function listen(t: Test, server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+import { listen } from '../../support/listen.ts'
 
 t.test('redirections', async (t) => {
   // Nobody vouches for the certificate of the test; it is the others' variable as well.
@@ -33,9 +21,9 @@ t.test('redirections', async (t) => {
     if (!url.startsWith('/to/')) response.end(`here: ${url}`)
     else response.writeHead(302, { location: decodeURIComponent(url.slice('/to/'.length)) }).end()
   }
-  const plain = `http://${await listen(t, createServer(serve))}`
+  const plain = `http://127.0.0.1:${await listen(t, createServer(serve))}`
   const tls = { key: readFileSync(key), cert: readFileSync(certificate) }
-  const secure = `https://${await listen(t, createSecureServer(tls, serve))}`
+  const secure = `https://127.0.0.1:${await listen(t, createSecureServer(tls, serve))}`
   const via = (first: string, ...rest: string[]): string => {
     const [next, ...others] = rest
     return next === undefined ? first : `${first}/to/${encodeURIComponent(via(next, ...others))}`
