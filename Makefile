@@ -111,14 +111,19 @@ test-crash-full: build ## the same with 200 kills of recordings, about half an h
 test-web: build ## the console in Chromium
 	$(TAP) --jobs=1 $(call tests,web)
 
-test-image: image-reference ## the firmware in QEMU: start, update, fall-back, power cuts, factory reset (as root; half an hour on two cores without KVM)
+# Two machines at a time; each takes a core and a half at most. tap runs them by their names: the longest comes first.
+IMAGE_TAP = $(TAP) --jobs=2 --before=test/image/support/prepare.ts
+IMAGE_FULL_ONLY = $(addprefix test/image/power-cut/,idle.test.ts factory-reset.test.ts)
+IMAGE_TESTS = $(filter-out $(IMAGE_FULL_ONLY),$(call tests,image))
+
+test-image: image-reference ## the firmware in QEMU: start, update, fall-back, power cuts, factory reset (as root; 20 minutes on two cores without KVM)
 	@rm -f build/image/test/figures.txt
-	$(TAP) --jobs=1 --timeout=2400 $(sort $(call tests,image))
+	$(IMAGE_TAP) --timeout=2400 $(IMAGE_TESTS)
 	@cat build/image/test/figures.txt
 
 test-image-full: image-reference ## the same with every kind of broken update and 50 power cuts, a few hours
 	@rm -f build/image/test/figures.txt
-	IMAGE_FULL=1 $(TAP) --jobs=1 --timeout=20000 $(sort $(call tests,image))
+	IMAGE_FULL=1 $(IMAGE_TAP) --timeout=20000 $(IMAGE_TESTS) $(IMAGE_FULL_ONLY)
 	@cat build/image/test/figures.txt
 
 test-leak: build ## descriptors, threads and memory after many sessions

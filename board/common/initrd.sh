@@ -12,7 +12,12 @@ mkdir -p "$work/root"/{bin,modules}
 install -m 755 "$COMMON/initrd/init" "$work/root/init"
 install -m 755 "$target/bin/busybox" "$work/root/bin/busybox"
 # No drivers to load.
-: >"$work/root/modules/order"
+: >"$work/root/modules/first"
+# The programs name their interpreter by a path that may lead over such a link.
+mkdir -p "$work/root/usr/lib"
+for link in lib lib64 usr/lib64; do
+  [ ! -L "$target/$link" ] || cp -P "$target/$link" "$work/root/$link"
+done
 
 # add NAME: a library with what it needs, at the place where the target has it.
 add() {

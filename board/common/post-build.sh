@@ -13,12 +13,20 @@ version
 # The kernel under the name that the boot loader knows.
 if [ -f "$target/boot/$KERNEL" ]; then mv -f "$target/boot/$KERNEL" "$target/boot/vmlinuz"; fi
 [ -f "$target/boot/vmlinuz" ] || fail "no kernel in $target/boot"
-for config in "${BUILD_DIR:-/nonexistent}"/linux-[0-9a-f]*/.config; do
-  [ ! -f "$config" ] || "$COMMON/check-fragments.sh" "$config" "$COMMON/linux.fragment" "$BOARD_DIR/linux.fragment"
-done
-for config in "${BUILD_DIR:-/nonexistent}"/uboot-[0-9]*/.config; do
-  [ ! -f "$config" ] || "$COMMON/check-fragments.sh" "$config" "$COMMON/uboot.fragment" "$BOARD_DIR/uboot.fragment"
-done
+
+# kept PATTERN FRAGMENT…: the build has lost nothing of them. The folder of a version before may be there still: the newest counts.
+kept() {
+  local pattern=$1 config newest=''
+  shift
+  # shellcheck disable=SC2231 # a pattern
+  for config in "${BUILD_DIR:-/nonexistent}"/$pattern/.config; do
+    if [ "$config" -nt "$newest" ]; then newest=$config; fi
+  done
+  [ -z "$newest" ] || "$COMMON/check-fragments.sh" "$newest" "$@"
+}
+kept 'linux-[0-9a-f]*' "$COMMON/linux.fragment" "$BOARD_DIR/linux.fragment"
+kept 'uboot-[0-9]*' "$COMMON/uboot.fragment" "$BOARD_DIR/uboot.fragment"
+kept 'busybox-[0-9]*' "$COMMON/busybox.fragment"
 
 # What this release is.
 built=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)

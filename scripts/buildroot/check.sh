@@ -81,6 +81,11 @@ loads() { # DEFCONFIG
   python3 scripts/buildroot/licences.py "$work/sbom.json" >"$work/licences.csv"
 }
 
+applets() {
+  grep -rlIE '^#!/bin/(busybox )?sh|^# shellcheck shell=(da)?sh' overlay board |
+    xargs python3 scripts/buildroot/check_config.py applets "$BUILDROOT_DIR/package/busybox/busybox.config" board/common/busybox.fragment
+}
+
 package_style() {
   # The system's own python: it has the modules of Debian's packages.
   find buildroot-external -type f -not -path '*/configs/*' -print0 | xargs -0 /usr/bin/python3 "$BUILDROOT_DIR/utils/check-package" --br2-external
@@ -108,6 +113,7 @@ if [ -n "${BUILDROOT_DIR:-}" ]; then
     check "$(basename "$file") loads whole, every download has a hash" loads "$(basename "$file")"
   done
   check 'our packages: check-package' package_style
+  check 'what the scripts call is in busybox' applets
 else
   echo 'left out: the configurations against Buildroot itself (BUILDROOT_DIR is not set)'
 fi

@@ -5,6 +5,7 @@
   check_config.py loaded CONFIG DEFCONFIG  no symbol of DEFCONFIG is lost in the CONFIG made of it, none is of an older Buildroot
   check_config.py hashes SHOW-INFO TREE    every download has a hash (hash files are named relative to TREE)
   check_config.py grub DEFCONFIG MODULES   the modules built into GRUB are those of the list
+  check_config.py applets CONFIG FRAGMENT SCRIPT…  no script calls an applet that busybox is built without
 
 Prints what is wrong, one line each; exit status 1 where anything is."""
 import json
@@ -76,8 +77,30 @@ def grub(defconfig, modules):
         yield f"{defconfig}: GRUB module {name} is {'missing' if name in wanted else 'not in ' + modules}"
 
 
+# Where a command begins: a line, behind an operator, a keyword or an assignment. A name alone before `|` or `)` is none: it may be a pattern of `case`.
+COMMAND = r"(?:^|[|&;(`!]|\b(?:then|do|else|if|elif|until|while|exec|-v)\s)\s*(?:\w+=\S*\s+)*(?:/bin/)?{}(?=\s+[^\s|)]|\s*(?:;|&&|$))"
+BUSYBOX = re.compile(r"^(?:# )?CONFIG_(\w+)(=y| is not set)$", re.MULTILINE)
+
+
+def applets(config, fragment, *scripts):
+    built = {}
+    for file in (config, fragment):
+        with open(file, encoding="utf-8") as text:
+            found = BUSYBOX.findall(text.read())
+        if file == fragment:
+            yield from (f"{fragment}: busybox knows no {name}" for name, _ in found if name not in built)
+        built.update(found)
+    missing = [name.lower() for name, state in built.items() if state != "=y" and "_" not in name]
+    for script in scripts:
+        with open(script, encoding="utf-8") as text:
+            code = re.sub(r"(^|\s)#.*", "", text.read())
+        for name in missing:
+            if re.search(COMMAND.format(re.escape(name)), code, re.MULTILINE):
+                yield f"{script}: calls {name}, which busybox is built without"
+
+
 def main():
-    checks = {"common": common, "loaded": loaded, "hashes": hashes, "grub": grub}
+    checks = {"common": common, "loaded": loaded, "hashes": hashes, "grub": grub, "applets": applets}
     faults = list(checks[sys.argv[1]](*sys.argv[2:]))
     for fault in faults:
         print(fault)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import t from 'tap'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -50,9 +50,31 @@ async function fakeBuild(name: string, flavour: string, kernel: string): Promise
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, 'stand-in')
   }
-  await mkdir(join(target, 'bin'), { recursive: true })
-  await cp('/bin/busybox', join(target, 'bin/busybox'), { dereference: true })
+  await programs(target)
   return { target, images }
+}
+
+/** A program with libraries as busybox, and Buildroot's folders and links: the path of its interpreter leads over two of them. */
+async function programs(target: string): Promise<void> {
+  for (const folder of ['usr/bin', 'usr/lib']) await mkdir(join(target, folder), { recursive: true })
+  for (const [link, to] of [
+    ['bin', 'usr/bin'],
+    ['lib', 'usr/lib'],
+    ['lib64', 'lib'],
+    ['usr/lib64', 'lib'],
+  ] as const)
+    await symlink(to, join(target, link))
+  await cp('/usr/bin/env', join(target, 'bin/busybox'), { dereference: true })
+  const { text } = await run('ldd', ['/usr/bin/env'])
+  for (const [library] of text.matchAll(/\/\S+/g))
+    await cp(library, join(target, 'usr/lib', basename(library)), { dereference: true })
+}
+
+/** Runs the initial RAM disc's busybox, in it. */
+async function inInitrd(image: string, ...args: string[]): Promise<Outcome> {
+  const folder = await mkdtemp(join(scratch, 'initrd-'))
+  const unpacked = await run('bash', ['-c', 'cd "$1" && cpio --extract --quiet <"$2"', 'unpack', folder, image])
+  return unpacked.code === 0 ? run('chroot', [folder, '/bin/busybox', ...args]) : unpacked
 }
 
 /** Names of the GPT's partitions. */
@@ -92,7 +114,7 @@ for (const { board, flavour, kernel, disk, first } of BOARDS) {
       `VERSION=7.8.9\nBUILD=2023-11-14T22:13:20Z\nCOMPATIBLE=camera-server-${board}\nBOARD=${board}\nCHANNEL=development\n`,
     )
     t.match(await readFile(join(target, 'etc/rauc/system.conf'), 'utf8'), `compatible=camera-server-${board}\n`)
-    t.ok((await stat(join(target, 'boot/initrd.img'))).size > 0, 'initial RAM disc')
+    t.match(await inInitrd(join(target, 'boot/initrd.img'), 'TEST=here'), { code: 0, text: /TEST=here/ }, 'initial RAM disc')
 
     const squashed = await run('mksquashfs', [target, join(images, 'rootfs.squashfs'), '-quiet', '-no-progress', '-comp', 'gzip'])
     t.equal(squashed.code, 0, squashed.text)

@@ -2,12 +2,12 @@
  * kill -9 in the middle of uploads and of settings being written: each time the server comes back with the old or the new, never with half,
  * and never without what it had confirmed. CRASH_KILLS says how often; each kill hits an upload and a setting.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { call, login, until } from '../support/api.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 50)
@@ -109,8 +109,7 @@ function isOneOf(t: Test, seen: unknown, { confirmed, tried }: Written, what: st
 }
 
 t.test(`${KILLS} kills in the middle of uploads and settings`, { timeout: KILLS * 6000 + 60_000 }, async (t) => {
-  const scratch = mkdtempSync(join(tmpdir(), 'crash-files-'))
-  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = scratchFolder(t, 'crash-files')
   const dataDir = join(scratch, 'data')
   const media = join(dataDir, 'media')
   const options = { dataDir, args: ['--rate-limits', 'off', '--log-level', 'error'] }

@@ -4,8 +4,7 @@
  * CRASH_SEED repeats a run.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -13,6 +12,7 @@ import { type Api, type Json, login, until } from '../support/api.ts'
 import { readFrameNumbers } from '../support/frames.ts'
 import { helperPid } from '../support/process.ts'
 import { random } from '../support/random.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 30)
@@ -132,8 +132,7 @@ async function entryOf(api: Api, id: string): Promise<Json> {
 }
 
 t.test(`${ROUNDS} kills while recording, seed ${SEED}`, { timeout: ROUNDS * ROUND_LIMIT_MS + 60_000 }, async (t) => {
-  const scratch = mkdtempSync(join(tmpdir(), 'crash-recordings-'))
-  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = scratchFolder(t, 'crash-recordings')
   const options = {
     dataDir: join(scratch, 'data'),
     args: ['--camera', `test:${WIDTH}x360@${FPS}`, '--rate-limits', 'off', '--log-level', 'error'],

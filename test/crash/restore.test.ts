@@ -1,13 +1,8 @@
-/**
- * kill -9 in the middle of restoring backups of settings: configuration, state keys, cameras and accounts are all of the one or all of the other
- * backup afterwards. CRASH_KILLS says how often.
- */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { type Api, login } from '../support/api.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer } from '../support/server.ts'
 
 const KILLS = Math.ceil(Number(process.env.CRASH_KILLS ?? 50) / 4)
@@ -39,8 +34,7 @@ async function read(admin: Api): Promise<number[]> {
 }
 
 t.test(`${KILLS} kills in the middle of restoring`, { timeout: KILLS * 8000 + 60_000 }, async (t) => {
-  const scratch = mkdtempSync(join(tmpdir(), 'crash-restore-'))
-  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = scratchFolder(t, 'crash-restore')
   const options = { dataDir: join(scratch, 'data'), args: ['--rate-limits', 'off', '--log-level', 'error'] }
   let server = await startServer(t, options)
   let admin = await login(server)

@@ -3,11 +3,11 @@
  * after, whole.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { addEntries, type Entry, entriesOf, release } from '../support/releases.ts'
+import { scratchFolder } from '../support/scratch.ts'
 
 const OLD = 1
 const NEW = 3
@@ -16,8 +16,7 @@ const MOST_STEPS = 80
 const PROGRAM = join(import.meta.dirname, '../support/dying-release.ts')
 
 function scratch(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'crash-schema-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = scratchFolder(t, 'crash-schema')
   return folder
 }
 
@@ -49,22 +48,18 @@ function note(found: Entry[][], entries: Entry[]): void {
 async function killAtEachStep(t: Test, before: string, schemas: number, otherSchemas: number): Promise<Found> {
   const found: Found = { itself: [], other: [] }
   for (let step = 1; step <= MOST_STEPS; step++) {
-    const folder = mkdtempSync(join(tmpdir(), 'crash-schema-'))
-    try {
-      const [killed, again] = [join(folder, 'killed'), join(folder, 'again')]
-      cpSync(before, killed, { recursive: true })
-      const args = ['--import=tsx', PROGRAM, killed, String(schemas), String(step)]
-      const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-      if (signal !== 'SIGKILL' && status !== 0) throw new Error(`step ${step}: ${signal} ${status} ${stderr}`)
-      cpSync(killed, again, { recursive: true })
-      note(found.itself, await start(again, schemas))
-      note(found.other, await start(killed, otherSchemas))
-      if (signal === null) {
-        t.ok(step > 10, `${step - 1} kills`)
-        return found
-      }
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
+    const folder = scratchFolder(t, 'crash-schema')
+    const [killed, again] = [join(folder, 'killed'), join(folder, 'again')]
+    cpSync(before, killed, { recursive: true })
+    const args = ['--import=tsx', PROGRAM, killed, String(schemas), String(step)]
+    const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    if (signal !== 'SIGKILL' && status !== 0) throw new Error(`step ${step}: ${signal} ${status} ${stderr}`)
+    cpSync(killed, again, { recursive: true })
+    note(found.itself, await start(again, schemas))
+    note(found.other, await start(killed, otherSchemas))
+    if (signal === null) {
+      t.ok(step > 10, `${step - 1} kills`)
+      return found
     }
   }
   throw new Error('it never gets to its end')

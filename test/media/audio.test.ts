@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { type Api, login, PATIENCE_MS, until } from '../support/api.ts'
 import { helperPid, usage } from '../support/process.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
 import { beepsAfterFlashes } from '../support/sync.ts'
 
@@ -27,8 +26,7 @@ async function codecs(server: TestServer, path: string, ...options: string[]): P
 }
 
 async function record(t: Test, server: TestServer, path: string, transport: string, seconds: number): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'sound-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
+  const folder = scratchFolder(t, 'sound')
   const file = join(folder, 'out.mkv')
   const input = ['-rtsp_transport', transport, '-i', url(server, path), '-t', String(seconds)]
   await run('ffmpeg', ['-v', 'error', '-nostdin', ...input, '-map', '0', '-c', 'copy', file], { timeout: (seconds + 30) * 1000 })

@@ -1,25 +1,19 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmdirSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { type Json, login, until } from '../support/api.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
+import { memoryDisk } from '../support/scratch.ts'
 import { startServer } from '../support/server.ts'
 
 const MB = 1024 * 1024
 
 t.test('a disk that fills up ends the recording cleanly and breaks nothing else', async (t) => {
-  const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1400m', 'tmpfs', disk])
-  // Tear-downs run last first: this one after the server's.
-  t.teardown(() => {
-    execFileSync('umount', [disk])
-    rmdirSync(disk)
-  })
+  const disk = memoryDisk(t, '1400m')
   const server = await startServer(t, { dataDir: join(disk, 'data') })
   t.teardown(() => server.stop())
   const api = await login(server)
@@ -32,6 +26,8 @@ t.test('a disk that fills up ends the recording cleanly and breaks nothing else'
   await once(socket, 'open')
   socket.send(JSON.stringify({ subscribe: ['recording', 'alert'] }))
 
+  // Nothing is deleted for space: this is about a disk that others have filled.
+  t.match(await api.put('/api/config/storage', { storage: { retention_min_free_bytes: 0 } }), { status: 200 })
   t.match(await api.post('/api/recording/start', { filename: 'last', duration: 60 }), { status: 200 })
   await until(
     () => api.get('/api/recording/status'),
@@ -40,7 +36,13 @@ t.test('a disk that fills up ends the recording cleanly and breaks nothing else'
   )
   // Somebody else takes all that is left, to the last byte.
   const hog = join(disk, 'hog')
-  t.match(spawnSync('dd', ['if=/dev/zero', `of=${hog}`, 'bs=1M'], { encoding: 'utf8' }).stderr, /No space left on device/)
+  const fill = () => {
+    const { stderr } = spawnSync('dd', ['if=/dev/zero', `of=${hog}`, 'bs=4k', 'oflag=append', 'conv=notrunc'], {
+      encoding: 'utf8',
+    })
+    t.match(stderr, /No space left on device/)
+  }
+  fill()
 
   const status = await until(
     () => api.get('/api/recording/status'),
@@ -59,6 +61,8 @@ t.test('a disk that fills up ends the recording cleanly and breaks nothing else'
   await viewer.gotPackets(packets + 60)
   t.equal(viewer.lost, 0, 'the viewer goes on')
   t.equal((await api.bytes('/image')).status, 200)
+  // The last fragment, which had no room, has left some.
+  fill()
   t.match(await api.post('/api/recording/start', {}), { status: 503, body: { error: { code: 'INSUFFICIENT_STORAGE' } } })
   t.match(await api.post('/snapshot'), { status: 503, body: { error: { code: 'INSUFFICIENT_STORAGE' } } })
   t.match((await api.get('/health')).body, { status: 'degraded', checks: { storage: 'warning' } })

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Json, login, until } from '../support/api.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer } from '../support/server.ts'
 
 t.test('a medium that is pulled out ends the recording, and gives it back when it returns', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'medium-'))
+  const folder = scratchFolder(t, 'medium')
   const [card, mountPoint] = [join(folder, 'card'), join(folder, 'media/card')]
   for (const path of [card, mountPoint]) mkdirSync(path, { recursive: true })
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256m', 'tmpfs', card])
@@ -17,7 +17,6 @@ t.test('a medium that is pulled out ends the recording, and gives it back when i
   // Tear-downs run last first: this one after the server's.
   t.teardown(() => {
     execFileSync('umount', ['--lazy', card])
-    rmSync(folder, { recursive: true, force: true })
   })
   insert()
   let inserted = true

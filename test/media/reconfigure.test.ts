@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, renameSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { type Api, login, until } from '../support/api.ts'
 import { readFrameNumbers } from '../support/frames.ts'
 import { RtspClient } from '../support/rtsp-client.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { ADMIN_PASSWORD, startServer, type TestServer } from '../support/server.ts'
 
 const run = promisify(execFile)
@@ -85,7 +85,7 @@ t.test('brightness, contrast and saturation act on the picture', async (t) => {
 })
 
 t.test('a camera that is not there yet, comes, and goes: clients stay connected', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'clip-'))
+  const folder = scratchFolder(t, 'clip')
   const [clip, ready] = [join(folder, 'clip.mp4'), join(folder, 'ready.mp4')]
   const maker = await startServer(t)
   const makerApi = await login(maker)

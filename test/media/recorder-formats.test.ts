@@ -26,6 +26,9 @@ const FORMATS: readonly Format[] = [
   ['avi', 'mjpeg', 'pcm'],
   ['avi', 'mjpeg', 'mp3'],
 ]
+/** Seconds. A picture is up to 33 ms later than its moment, a unit of sound up to half its length off; of MP3 in AVI the times that are read are
+ * moreover those of whole units, 24 ms each. */
+const apart = ([container, , audio]: Format) => (container === 'avi' && audio === 'mp3' ? 0.08 : 0.06)
 const PROBED: Record<string, string> = { h264: 'h264', h265: 'hevc', mjpeg: 'mjpeg', aac: 'aac', mp3: 'mp3', pcm: 'pcm_s16le' }
 const TAGS: Record<string, string> = { mp4h264: 'avc1', mp4h265: 'hvc1', avih264: 'H264', avimjpeg: 'MJPG' }
 
@@ -63,7 +66,7 @@ t.test('every container with every codec that goes into it', async (t) => {
       const offsets = await beepsAfterFlashes(path, WIDTH)
       t.ok(offsets.length >= 2, `${offsets.length} beeps`)
       t.ok(
-        offsets.every((offset) => Math.abs(offset) < 0.06),
+        offsets.every((offset) => Math.abs(offset) < apart(format)),
         `beeps after flashes: ${offsets.map((offset) => Math.round(offset * 1000)).join(', ')} ms`,
       )
     })

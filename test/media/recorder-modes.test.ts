@@ -58,6 +58,14 @@ t.test('what happened before the start is in front', async (t) => {
   await untilEnded(helper, 4)
   const other = await probe(path(4))
   t.ok(other.video.seconds > 5)
+  const began = helper.events('recorder.began')
+  t.same(
+    began.map(({ id }) => id),
+    [1, 2, 3, 4],
+  )
+  t.ok(Number(began[0]?.age_ms) < 1000, 'the newest key frame at most')
+  const age_ms = Number(began[1]?.age_ms)
+  t.ok(age_ms >= pre_roll_ms && age_ms < pre_roll_ms + 1000, `the first picture was told to be ${age_ms} ms old`)
   t.ok(Math.abs((other.audio?.seconds ?? 0) - other.video.seconds) <= 0.06, 'is silence in the past')
 })
 

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmdirSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { RecorderPart } from '../../app/server/media/protocol.ts'
 import { gaps, readFrameNumbers } from '../support/frames.ts'
 import { addTestCamera, type Helper, probe, startHelper, untilEnded, untilFrames } from '../support/helper.ts'
+import { memoryDisk } from '../support/scratch.ts'
 
 const FPS = 30
 const WIDTH = 640
@@ -65,7 +65,7 @@ for (const [container, audio] of [
     t.match(ended, { duration_ms: sum('duration_ms'), size_bytes: sum('size_bytes'), frames: sum('frames') })
     t.notOk(existsSync(path.replace('/a.', `/a.part${parts.length + 1}.`)), 'nothing opened in vain is left')
     const order = helper.told.filter(({ name }) => name.startsWith('recorder.')).map(({ name }) => name)
-    t.same(order, [...parts.map(() => 'recorder.part'), 'recorder.ended'])
+    t.same(order, ['recorder.began', ...parts.map(() => 'recorder.part'), 'recorder.ended'])
   })
 }
 
@@ -105,12 +105,7 @@ t.test('a pause at a change of parts', async (t) => {
 })
 
 t.test('no next part on a full disk: the recording ends, the parts before are whole', async (t) => {
-  const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', disk])
-  t.teardown(() => {
-    execFileSync('umount', [disk])
-    rmdirSync(disk)
-  })
+  const disk = memoryDisk(t, '3m')
   const helper = await startHelper(t)
   await addTestCamera(helper, { width: WIDTH })
   for (const [id, container] of [

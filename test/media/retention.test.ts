@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { type Json, login, until } from '../support/api.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer } from '../support/server.ts'
 
 const MB = 1024 * 1024
@@ -18,14 +18,13 @@ const BITRATE = 60_000_000
 const SECONDS = 3
 
 t.test('an hour of recording goes through 64 MB: it never stops, never exceeds the disk, and what is tagged stays', async (t) => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'ring-'))
+  const dataDir = scratchFolder(t, 'ring')
   const media = join(dataDir, 'media')
   mkdirSync(media)
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', media])
   // Tear-downs run last first: this one after the server's.
   t.teardown(() => {
     execFileSync('umount', [media])
-    rmSync(dataDir, { recursive: true })
   })
   // Noise: what no encoder can make small.
   const noise = join(dataDir, 'noise.mp4')

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { eachShell, LOADERS, type Machine } from './machine.ts'
 
@@ -113,8 +113,14 @@ eachShell(
   "U-Boot's too",
   (t, machine) => {
     machine.boots('B', 1)
+    const missing = machine.run('bootstate-check')
+    t.equal(missing.status, 1)
+    t.match(missing.stdout, /is missing$/m)
+    t.equal(machine.variable('BOOT_ORDER'), '', 'not where its partition is not there yet')
+    machine.write('/dev/disk/by-partlabel/bootstate', '')
     t.equal(machine.run('bootstate-check').status, 0)
     t.equal(machine.variable('BOOT_ORDER'), 'B A')
+    t.equal(readlinkSync(machine.at('/var/lock')), '../run/lock', "the place of its tools' lock")
     t.equal(machine.variable('BOOT_B_LEFT'), '2')
     machine.environment('BOOT_B_LEFT=1')
     t.equal(machine.run('bootstate-check').status, 0)

@@ -51,6 +51,13 @@ eachShell(t, 'a whole file system is left alone', (t, machine) => {
   t.equal(machine.variable('factory_reset'), '1', 'only what came on the command line counts')
 })
 
+eachShell(t, 'where it cannot be seen without mounting whether a reset is asked for, it is looked at mounted', (t, machine) => {
+  partition(machine)
+  machine.stub('debugfs', 'echo "debugfs: Cannot allocate memory while opening filesystem" >&2; exit 1')
+  t.notMatch(prepare(t, machine), /factory reset/)
+  t.equal(machine.calls('mount').length, 1)
+})
+
 eachShell(t, 'a damaged one is repaired, and keeps what is on it', (t, machine) => {
   const device = partition(machine, { 'system/note': 'kept' })
   const file = openSync(device, 'r+')

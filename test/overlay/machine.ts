@@ -80,6 +80,7 @@ export class Machine {
       '/run',
       '/dev',
       '/media',
+      '/var',
       '/boot/state',
       '/data/system/boot/failures',
       '/data/system/ssh',

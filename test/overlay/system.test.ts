@@ -179,7 +179,7 @@ eachShell(t, 'factory-reset, reboot, poweroff', (t, machine) => {
 })
 
 eachShell(t, 'hawkbit', (t, machine) => {
-  const on = 'hawkbit on https://updates.test:8443/ default camera-1 target'
+  const on = 'hawkbit on updates.test:8443 default camera-1 target'
   if (machine.shell === 'busybox') t.match(machine.ask(on), [/^failed UNSUPPORTED /])
   machine.stub('rauc-hawkbit-updater')
   t.match(machine.ask(on), [/^failed NOT_FOUND /])
@@ -205,6 +205,7 @@ eachShell(t, 'hawkbit', (t, machine) => {
   t.match(machine.read('/data/system/hawkbit.conf'), /^target_name = camera-2$/m)
   t.notMatch(machine.calls().join('\n'), /tok-en/)
   t.match(machine.ask('hawkbit on x y z other'), [/^failed BAD_REQUEST /])
+  t.match(machine.ask(on.replace('updates.test', 'http://updates.test')), [/^failed BAD_REQUEST .*host/], 'no other scheme')
   t.same(machine.ask('hawkbit off'), ['done'])
   t.notOk(machine.has('/data/system/hawkbit.conf'))
 })
@@ -265,6 +266,7 @@ const KNOWN = new Set([
   'run',
   'sys',
   'usr',
+  'var',
   'camera-release',
   'rauc',
   'fw_env.config',

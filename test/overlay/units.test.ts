@@ -1,9 +1,9 @@
 /** The units as systemd reads them, the firewall as nft does, and that nothing names what is not there. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { scratchFolder } from '../support/scratch.ts'
 import { LOADERS, OVERLAY } from './machine.ts'
 
 const UNITS = 'usr/lib/systemd/system'
@@ -13,8 +13,7 @@ const MAX_EXPOSURE = 3
 
 for (const loader of LOADERS) {
   t.test(loader, async (t) => {
-    const root = mkdtempSync(join(tmpdir(), 'units-'))
-    t.teardown(() => rmSync(root, { recursive: true, force: true }))
+    const root = scratchFolder(t, 'units')
     cpSync('/usr/lib/systemd/system', join(root, UNITS), { recursive: true, verbatimSymlinks: true })
     for (const part of ['common', loader]) cpSync(join(OVERLAY, part), root, { recursive: true, verbatimSymlinks: true })
     for (const program of PROGRAMS) {

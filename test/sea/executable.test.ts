@@ -1,9 +1,9 @@
 /** The single executables, each from a folder that holds nothing but it and the media helper. */
-import { constants, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { call, login, until } from '../support/api.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { cLibrary } from './c-library.ts'
 
@@ -88,8 +88,7 @@ interface Deployment {
 }
 
 function deploy(t: Test, variant: Variant): Deployment {
-  const scratch = mkdtempSync(join(tmpdir(), 'camera-sea-'))
-  t.teardown(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = scratchFolder(t, 'camera-sea')
   const [folder, runtime] = [join(scratch, 'bin'), join(scratch, 'run')]
   for (const made of [folder, runtime]) mkdirSync(made)
   const executable = join(folder, 'camera-server')

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
@@ -10,6 +9,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { call, login, until } from '../support/api.ts'
 import { usage } from '../support/process.ts'
+import { scratchFolder } from '../support/scratch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const MB = 1024 * 1024
@@ -61,7 +61,7 @@ t.test('each kind of nonsense gets its documented error, costs no memory, and th
     body: { status: 'error', error: { code: 'INVALID_REQUEST' }, timestamp: Number },
   })
 
-  const file = join(mkdtempSync(join(tmpdir(), 'large-')), 'body')
+  const file = join(scratchFolder(t, 'large'), 'body')
   writeFileSync(file, '')
   truncateSync(file, 100 * MB)
   t.equal(await upload(server, api.token, file), '413', '100 MB, announced')

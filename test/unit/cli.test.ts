@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { helpText, type Options, parseOptions } from '../../app/server/cli.ts'
+import { scratchFolder } from '../support/scratch.ts'
 
 function options(argv: string[], env: NodeJS.ProcessEnv = {}): Options {
   const parsed = parseOptions(argv, env)
@@ -29,7 +29,7 @@ t.test('defaults', async (t) => {
 })
 
 t.test('the command line wins over the environment, that over the file', async (t) => {
-  const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'camera.json')
+  const file = join(scratchFolder(t, 'cli'), 'camera.json')
   writeFileSync(file, JSON.stringify({ 'http-port': 1, 'https-port': 2, 'rtsp-port': 3, camera: ['test', 'test:640x480@15'] }))
   const parsed = options(['--config', file, '--http-port', '10'], { CAMERA_HTTP_PORT: '20', CAMERA_HTTPS_PORT: '30' })
   t.same(

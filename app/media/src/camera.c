@@ -6,8 +6,11 @@
 #define TICK_MS 250
 #define RETRY (1 * GST_SECOND)
 #define STALL (1500 * GST_MSECOND)
-/* Some devices take long to deliver their first picture. */
+/* Some devices, and slow boards, take long to deliver a first picture. A limit that has not
+ * sufficed is doubled at the next try: one that is always too short would never see the camera
+ * again. */
 #define FIRST_FRAME (5 * GST_SECOND)
+#define FIRST_FRAME_MOST (40 * GST_SECOND)
 #define GOP_CACHE_BYTES (8 * 1024 * 1024)
 #define STILL_KEEPS_PIXELS (5 * GST_SECOND)
 
@@ -80,6 +83,7 @@ CamCamera *cam_camera_new(const CamCameraSetup *setup)
     cam_camera_update_adjust(camera);
     for (guint i = 0; i < setup->n_streams; i++)
         cam_camera_add_hub(camera, &setup->streams[i]);
+    camera->first_frame_limit = FIRST_FRAME;
     camera->timer = g_timeout_add(TICK_MS, on_tick, camera);
     cam_camera_emit_state(camera);
     open_source(camera);
@@ -259,8 +263,9 @@ static const char *stalled(CamCamera *camera)
 
         if (cam_now() - camera->last_frame_at > limit)
             reason = "the camera stopped delivering pictures";
-    } else if (cam_now() - camera->opened_at > FIRST_FRAME) {
+    } else if (cam_now() - camera->opened_at > camera->first_frame_limit) {
         reason = "the camera delivers no pictures";
+        camera->first_frame_limit = MIN(2 * camera->first_frame_limit, FIRST_FRAME_MOST);
     }
     g_mutex_unlock(&camera->lock);
     return reason;

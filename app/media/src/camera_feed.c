@@ -111,23 +111,27 @@ static void on_started(gpointer owner, const CamSourceInfo *info)
     g_mutex_unlock(&camera->lock);
 }
 
-/* With lock held: counts a frame of the source; FALSE when it is not to be used. */
+/* With lock held: counts a frame of the source; FALSE when it is not to be used. A picture is known
+ * later than it was taken, so the first ones can be older than the last "no signal" picture, which
+ * went out meanwhile. They are not used, but they are a signal: with the "no signal" pictures going
+ * on, all of them could be too old. */
 static gboolean accept_frame(CamFeed *feed, GstClockTime pts, guint64 number, gboolean *first)
 {
     CamCamera *camera = feed->camera;
+    gboolean later = pts > camera->last_pts;
 
     if (feed->generation != camera->generation)
         return FALSE;
     camera->frames_captured = number ? number : camera->frames_captured + 1;
-    camera->last_frame_at = cam_now();
-    if (pts <= camera->last_pts) {
-        camera->frames_dropped++;
-        return FALSE;
-    }
-    camera->last_pts = pts;
     *first = !camera->signal;
     camera->signal = TRUE;
-    return TRUE;
+    if (later || *first)
+        camera->last_frame_at = cam_now();
+    if (later)
+        camera->last_pts = pts;
+    else
+        camera->frames_dropped++;
+    return later;
 }
 
 /* With lock held; borrows BUFFER. The old frame is handed to the caller to free without the lock.

@@ -35,7 +35,7 @@ struct _CamCamera {
     gboolean closed;
     guint timer;
     CamSoundRing *sound; /* NULL: none is kept */
-    GstClockTime next_try, opened_at, decoder_idle_since;
+    GstClockTime next_try, opened_at, first_frame_limit, decoder_idle_since;
     CamState state;
     char *reason;
 

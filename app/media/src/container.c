@@ -1,6 +1,8 @@
 #include "container_private.h"
 #include "log.h"
 
+#include <errno.h>
+
 #define QUEUE_SECONDS 4
 #define QUEUE_MIN_BYTES (4u << 20)
 #define QUEUE_MAX_BYTES (32u << 20)
@@ -15,24 +17,38 @@ gsize cam_container_queue_bytes(const CamContainerFormat *format)
     return MAX(usual, MIN(wished, WISHED_QUEUE_MAX_BYTES));
 }
 
+static void on_sync_failed(int error_number, gpointer user_data)
+{
+    cam_container_fail(user_data, error_number == ENOSPC || error_number == EDQUOT,
+                       g_strerror(error_number));
+}
+
+static void container_free(CamContainer *self)
+{
+    gst_clear_caps(&self->format.audio_caps);
+    g_mutex_clear(&self->lock);
+    g_cond_clear(&self->changed);
+    self->klass->free(self);
+}
+
 CamContainer *cam_container_new(const char *path, const CamContainerFormat *format,
                                 CamContainerBroken broken, gpointer user_data, int *error_number)
 {
-    CamSyncedFile *file = cam_synced_file_new(path, error_number);
-    CamContainer *self;
+    CamContainer *self = format->type == CAM_CONTAINER_MP4 ? cam_mp4_new() : cam_avi_new();
 
-    if (!file)
-        return NULL;
-    self = format->type == CAM_CONTAINER_MP4 ? cam_mp4_new() : cam_avi_new();
     self->format = *format;
     if (format->audio_caps)
         gst_caps_ref(format->audio_caps);
-    self->file = file;
     self->broken = broken;
     self->user_data = user_data;
     self->queue_bytes = cam_container_queue_bytes(format);
     g_mutex_init(&self->lock);
     g_cond_init(&self->changed);
+    self->file = cam_synced_file_new(path, on_sync_failed, self, error_number);
+    if (!self->file) {
+        container_free(self);
+        return NULL;
+    }
     self->klass->begin(self, path);
     return self;
 }
@@ -42,7 +58,7 @@ void cam_container_fail(CamContainer *self, gboolean disk_full, const char *mess
     gboolean first;
 
     g_mutex_lock(&self->lock);
-    first = !self->failed && !self->ended;
+    first = !self->failed;
     self->failed = TRUE;
     g_cond_broadcast(&self->changed);
     g_mutex_unlock(&self->lock);
@@ -123,9 +139,6 @@ gint64 cam_container_finish(CamContainer *self, gint64 timeout_us)
     wait_for_end(self, timeout_us);
     self->klass->stop(self);
     size = cam_synced_file_close(self->file);
-    gst_clear_caps(&self->format.audio_caps);
-    g_mutex_clear(&self->lock);
-    g_cond_clear(&self->changed);
-    self->klass->free(self);
+    container_free(self);
     return size;
 }

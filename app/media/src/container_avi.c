@@ -183,8 +183,6 @@ static void avi_begin(CamContainer *base, const char *path)
 {
     CamAvi *self = (CamAvi *)base;
 
-    g_queue_init(&self->chunks);
-    self->index = g_byte_array_new();
     self->thread = g_thread_new("avi-writer", write_loop, self);
 }
 
@@ -258,5 +256,7 @@ CamContainer *cam_avi_new(void)
     CamAvi *self = g_new0(CamAvi, 1);
 
     self->base.klass = &avi_class;
+    g_queue_init(&self->chunks);
+    self->index = g_byte_array_new();
     return &self->base;
 }

@@ -3,7 +3,7 @@
 
 #include <gst/app/gstappsrc.h>
 
-#define FRAGMENT_MS 500u
+#define FRAGMENT_MS 250u
 
 typedef struct {
     CamContainer base;

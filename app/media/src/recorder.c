@@ -264,8 +264,12 @@ static gpointer finish_thread(gpointer data)
 
 void cam_recorder_end(CamRecorder *self, CamRecorderEnd reason)
 {
-    if (self->ending)
+    if (self->ending) {
+        /* Found out while the files are closed. */
+        if (reason == CAM_END_DISK_FULL || reason == CAM_END_ERROR)
+            self->reason = reason;
         return;
+    }
     self->ending = TRUE;
     self->reason = reason;
     g_clear_handle_id(&self->sound_timer, g_source_remove);

@@ -81,6 +81,9 @@ struct _CamRecorder {
 /* recorder.c; any thread. MESSAGE may be NULL; lock not held. */
 void cam_recorder_request_end(CamRecorder *recorder, CamRecorderEnd reason, const char *message);
 
+/* recorder_report.c: the first picture, captured AT, is in the file. */
+void cam_recorder_tell_began(CamRecorder *recorder, GstClockTime at);
+
 /* recorder_timeline.c, as the hub's consumer */
 gboolean cam_recorder_deliver(GstBuffer *au, gpointer recorder);
 gboolean cam_recorder_ready(gpointer recorder);

@@ -1,4 +1,5 @@
 /* What a recorder tells of itself. */
+#include "events.h"
 #include "recorder_private.h"
 
 static gint64 rounded_ms(GstClockTime time)
@@ -30,6 +31,19 @@ gint64 cam_recorder_pre_roll_ms(CamRecorder *self)
     pre_roll = rounded_ms(self->pre_roll);
     g_mutex_unlock(&self->lock);
     return pre_roll;
+}
+
+void cam_recorder_tell_began(CamRecorder *self, GstClockTime at)
+{
+    JsonObject *object = json_object_new();
+    GstClockTime now = cam_now();
+
+    /* The times of a timelapse are those at which it is shown: its first picture is of now. */
+    if (self->timelapse || at > now)
+        at = now;
+    json_object_set_int_member(object, "id", self->id);
+    json_object_set_int_member(object, "age_ms", rounded_ms(now - at));
+    cam_event_emit("recorder.began", object);
 }
 
 /* With lock held. */

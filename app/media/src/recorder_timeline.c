@@ -149,7 +149,8 @@ static gboolean write_unit(CamRecorder *self, GstBuffer *au)
         return FALSE;
     self->last_pts = at;
     self->span_end = captured_end;
-    self->frames++;
+    if (self->frames++ == 0)
+        cam_recorder_tell_began(self, at);
     self->part->frames++;
     self->part->bytes += bytes;
     self->part->end = end;

@@ -1,54 +1,80 @@
 #include "synced_file.h"
-#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SYNC_INTERVAL_US (400 * 1000)
+/* What has been written is seen within LOOK_US and synced at once: a fragment of an MP4 must not
+ * wait for the time of a sync as well. But syncs begin SYNC_INTERVAL_US apart at least, for the
+ * card's sake; a card that takes longer than that for one is kept busy, or it would lose more. */
+#define LOOK_US (50 * 1000)
+#define SYNC_INTERVAL_US (200 * 1000)
 
 struct _CamSyncedFile {
     char *path;
     int fd;
+    CamSyncFailed failed;
+    gpointer user_data;
+    gboolean lost; /* the sync thread's, and close()'s once that has ended */
     GThread *thread;
     GMutex lock;
     GCond changed;
     gboolean stop;
 };
 
-static void sync_directory(const char *path)
+static int sync_directory(const char *path)
 {
     g_autofree char *directory = g_path_get_dirname(path);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
     if (fd < 0)
-        return;
-    fsync(fd);
+        return -1;
+    result = fsync(fd);
+    if (result != 0 && errno == EINVAL) /* a file system that has no such thing */
+        result = 0;
     close(fd);
+    return result;
+}
+
+/* RESULT: what the call returned that errno is of. */
+static void check(CamSyncedFile *self, int result)
+{
+    if (result == 0 || self->lost)
+        return;
+    self->lost = TRUE;
+    self->failed(errno, self->user_data);
 }
 
 static gpointer sync_loop(gpointer data)
 {
     CamSyncedFile *self = data;
+    gint64 synced_size = 0;
+    gint64 not_before = 0;
 
     /* The file's name first: without it a power cut takes all that is synced here. */
-    sync_directory(self->path);
+    check(self, sync_directory(self->path));
     g_mutex_lock(&self->lock);
-    while (!self->stop) {
-        gint64 deadline = g_get_monotonic_time() + SYNC_INTERVAL_US;
+    while (!self->stop && !self->lost) {
+        gint64 now = g_get_monotonic_time();
+        gint64 size = cam_synced_file_size(self);
 
-        while (!self->stop && g_cond_wait_until(&self->changed, &self->lock, deadline))
+        if (size == synced_size || now < not_before) {
+            g_cond_wait_until(&self->changed, &self->lock, now + LOOK_US);
             continue;
+        }
         g_mutex_unlock(&self->lock);
-        fdatasync(self->fd);
+        check(self, fdatasync(self->fd));
         g_mutex_lock(&self->lock);
+        synced_size = size;
+        not_before = now + SYNC_INTERVAL_US;
     }
     g_mutex_unlock(&self->lock);
     return NULL;
 }
 
-CamSyncedFile *cam_synced_file_new(const char *path, int *error_number)
+CamSyncedFile *cam_synced_file_new(const char *path, CamSyncFailed failed, gpointer user_data,
+                                   int *error_number)
 {
     CamSyncedFile *self;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
@@ -60,6 +86,8 @@ CamSyncedFile *cam_synced_file_new(const char *path, int *error_number)
     self = g_new0(CamSyncedFile, 1);
     self->path = g_strdup(path);
     self->fd = fd;
+    self->failed = failed;
+    self->user_data = user_data;
     g_mutex_init(&self->lock);
     g_cond_init(&self->changed);
     self->thread = g_thread_new("file-sync", sync_loop, self);
@@ -87,11 +115,10 @@ gint64 cam_synced_file_close(CamSyncedFile *self)
     g_cond_broadcast(&self->changed);
     g_mutex_unlock(&self->lock);
     g_thread_join(self->thread);
-    if (fsync(self->fd) != 0)
-        cam_log(CAM_LOG_ERROR, "recorder", "fsync: %s", g_strerror(errno));
+    check(self, fsync(self->fd));
+    check(self, sync_directory(self->path));
     size = cam_synced_file_size(self);
     close(self->fd);
-    sync_directory(self->path);
     g_mutex_clear(&self->lock);
     g_cond_clear(&self->changed);
     g_free(self->path);

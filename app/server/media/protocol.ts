@@ -256,6 +256,12 @@ export interface RecorderEnded extends RecorderResult {
   readonly message: string | null
 }
 
+/** A recording's first picture is in the file, captured that long ago. */
+export interface RecorderBegan {
+  readonly id: number
+  readonly age_ms: number
+}
+
 /** A part of a recording is closed and synced. */
 export interface RecorderPart extends RecorderResult {
   readonly id: number
@@ -266,6 +272,7 @@ export interface RecorderPart extends RecorderResult {
 /** Every notification of the helper. */
 export interface Notifications {
   'camera.state': CameraState
+  'recorder.began': RecorderBegan
   'recorder.part': RecorderPart
   'recorder.ended': RecorderEnded
   'media.progress': { readonly id: number; readonly fraction: number }

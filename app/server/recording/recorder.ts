@@ -11,7 +11,7 @@ import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, UnsupportedSetting } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
-import type { CameraState, MediaSupervisor, RecorderEnded, RecorderPart } from '../media/index.ts'
+import type { CameraState, MediaSupervisor, RecorderBegan, RecorderEnded, RecorderPart } from '../media/index.ts'
 import type { Catalogue, ListQuery } from './catalogue.ts'
 import { ChangeGate } from './change-gate.ts'
 import { Finishing } from './finishing.ts'
@@ -61,6 +61,7 @@ export class Recorder implements Component {
   private readonly resumption: Resumption
   private readonly changes = new ChangeGate()
   private stopping = false
+  private readonly onBegan = (event: RecorderBegan) => this.began(event)
   private readonly onPart = (part: RecorderPart) => this.partClosed(part)
   private readonly onEnded = (event: RecorderEnded) => this.ended(event)
   private readonly onDown = () => this.helperLost()
@@ -93,7 +94,7 @@ export class Recorder implements Component {
   /** What an earlier process left unfinished is judged before anything new begins. */
   async start(): Promise<void> {
     await this.finishing.recover()
-    this.media.on('recorder.part', this.onPart).on('recorder.ended', this.onEnded)
+    this.media.on('recorder.began', this.onBegan).on('recorder.part', this.onPart).on('recorder.ended', this.onEnded)
     this.media.on('down', this.onDown).on('camera.state', this.onCamera)
   }
 
@@ -106,7 +107,7 @@ export class Recorder implements Component {
       }),
     )
     await Promise.allSettled(ending)
-    this.media.off('recorder.part', this.onPart).off('recorder.ended', this.onEnded)
+    this.media.off('recorder.began', this.onBegan).off('recorder.part', this.onPart).off('recorder.ended', this.onEnded)
     this.media.off('down', this.onDown).off('camera.state', this.onCamera)
     this.resumption.stop()
     this.space.stop()
@@ -323,6 +324,16 @@ export class Recorder implements Component {
     }
   }
 
+  private began({ id, age_ms }: RecorderBegan): void {
+    const active = this.slots.byRecording(id)
+    if (!active) return
+    try {
+      this.starting.began(active, age_ms)
+    } catch (error) {
+      this.log.error({ id, error: errorText(error) }, 'when a recording began cannot be entered')
+    }
+  }
+
   /** Which part is being written is known from the next file, which is there before this one is closed. */
   private partClosed({ id, index, duration_ms: duration, size_bytes: size }: RecorderPart): void {
     const active = this.slots.byRecording(id)
@@ -355,8 +366,7 @@ export class Recorder implements Component {
       const { active, state } = slot
       // A start that is still under way fails by itself.
       if (!active || state === 'stopped' || this.stopping) continue
-      const { plan, row, origin, watch } = active
-      const remaining = plan.durationMs === 0 ? 0 : Math.round(plan.durationMs - watch.ms)
+      const { plan, row, origin, remainingMs: remaining } = active
       if (!active.stopping && (plan.durationMs === 0 || remaining >= 1000)) {
         this.resumption.expect(slot, { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row })
       }

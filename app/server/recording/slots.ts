@@ -21,6 +21,8 @@ export class Active {
   readonly startedAt = performance.now()
   readonly finished: Promise<RecordingRow>
   finish: (row: RecordingRow) => void = () => {}
+  /** Milliseconds of the past that are in front of it. */
+  pastMs = 0
   /** Of the part that is being written, from 1. */
   part = 1
   /** Why we asked the helper to stop, when it was not the user. */
@@ -41,6 +43,11 @@ export class Active {
     this.finished = new Promise((resolve) => {
       this.finish = resolve
     })
+  }
+
+  /** Milliseconds that are left of the wanted duration, which counts from the start on; 0 where none was wanted. */
+  get remainingMs(): number {
+    return this.plan.durationMs === 0 ? 0 : Math.round(this.plan.durationMs + this.pastMs - this.watch.ms)
   }
 
   /** Name of the part that is being written. */

@@ -43,8 +43,7 @@ export class Starting {
     slot.active = active
     try {
       if (plan.captureFps !== undefined) await this.cameras.captureAt(plan.camera, plan.captureFps)
-      const { pre_roll_ms = 0 } = await this.media.call('recorder.start', this.request(active))
-      this.putInFront(active, pre_roll_ms)
+      await this.media.call('recorder.start', this.request(active))
       return active
     } catch (error) {
       slot.active = null
@@ -91,13 +90,14 @@ export class Starting {
     }
   }
 
-  /** The past that the helper had kept belongs to the recording. */
-  private putInFront(active: Active, ms: number): void {
-    if (ms === 0) return
-    active.watch.add(ms)
-    // The start may have been corrected meanwhile: the clock was set.
+  /** A recording begins with its first picture, captured `ageMs` ago: the start took a while, or the helper had kept some of the past. */
+  began(active: Active, ageMs: number): void {
+    active.watch.begin(ageMs)
+    active.pastMs = Math.min(ageMs, active.plan.preRollMs)
+    // What is stored may have been corrected meanwhile: the clock was set.
     const { id, timestamp_start } = this.catalogue.get(active.row.id) ?? active.row
-    active.row = this.catalogue.update(id, { timestamp_start: timestamp_start - ms }) ?? active.row
+    const late = Math.round(performance.now() - active.startedAt - ageMs)
+    active.row = this.catalogue.update(id, { timestamp_start: timestamp_start + late }) ?? active.row
   }
 
   private newRow(plan: RecordingPlan, origin: Origin, start: Date, filename: string, path: string): NewRow {

@@ -1,12 +1,16 @@
 /** Time that has been recorded: it stands still in pauses, and runs on a clock that never jumps. */
 export class Stopwatch {
   private gathered = 0
-  private since: number | null
+  private since: number | null = null
   private stoodStill = 0
-  private stoppedAt = 0
+  private pausedAt: number | null = null
 
-  constructor(private readonly now: () => number = () => performance.now()) {
-    this.since = now()
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** It runs from now on, and stands at `ms` already; until then at 0. */
+  begin(ms: number): void {
+    this.gathered = ms
+    this.since = this.now()
   }
 
   /** Milliseconds that it has run. */
@@ -16,24 +20,20 @@ export class Stopwatch {
 
   /** Milliseconds that it has stood still. */
   get pausedMs(): number {
-    return this.stoodStill + (this.since === null ? this.now() - this.stoppedAt : 0)
+    return this.stoodStill + (this.pausedAt === null ? 0 : this.now() - this.pausedAt)
   }
 
   pause(): void {
     if (this.since === null) return
     this.gathered = this.ms
     this.since = null
-    this.stoppedAt = this.now()
+    this.pausedAt = this.now()
   }
 
   resume(): void {
-    if (this.since !== null) return
+    if (this.pausedAt === null) return
     this.stoodStill = this.pausedMs
+    this.pausedAt = null
     this.since = this.now()
-  }
-
-  /** Counts what was recorded before it was started. */
-  add(ms: number): void {
-    this.gathered += ms
   }
 }

@@ -58,9 +58,9 @@ const BUNDLES = {
   'kernel-garbage': { version: laterVersion(4), tree: kernelGarbage },
   /** The first process does nothing, and does not feed the watchdog. */
   'init-hangs': { version: laterVersion(5), tree: initHangs },
-  'wrong-compatible': { version: laterVersion(6), tree: bootFiles, options: () => ['--compatible', 'camera-server-toaster'] },
-  'foreign-signature': { version: laterVersion(7), tree: bootFiles, options: foreignKeys },
-  older: { version: '0.0.1', tree: bootFiles },
+  'wrong-compatible': { version: laterVersion(6), tree: nameOnly, options: () => ['--compatible', 'camera-server-toaster'] },
+  'foreign-signature': { version: laterVersion(7), tree: nameOnly, options: foreignKeys },
+  older: { version: '0.0.1', tree: nameOnly },
 } satisfies Record<string, Bundle>
 
 export type BundleName = keyof typeof BUNDLES
@@ -111,11 +111,20 @@ async function serverCrashes(folder: string): Promise<void> {
   chmodSync(server, 0o755)
 }
 
-function bootFiles(folder: string): void {
-  for (const file of ['etc/camera-release', 'boot/vmlinuz', 'boot/initrd.img']) {
+function take(folder: string, ...files: string[]): void {
+  for (const file of files) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     copyFileSync(join(TREE, file), join(folder, file))
   }
+}
+
+/** Enough for one that is never installed. */
+function nameOnly(folder: string): void {
+  take(folder, 'etc/camera-release')
+}
+
+function bootFiles(folder: string): void {
+  take(folder, 'etc/camera-release', 'boot/vmlinuz', 'boot/initrd.img')
 }
 
 function kernelPanics(folder: string): void {

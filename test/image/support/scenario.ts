@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { IMAGE_DIR, probeAccel } from '../../../scripts/image/qemu.ts'
+import type { Api } from '../../support/api.ts'
 import { answering, confirmed, firstLogin, firstPicture } from './device.ts'
 import { DISK_BYTES, overlay, stamp } from './disk.ts'
 import { Machine, type MachineOptions } from './vm.ts'
@@ -17,8 +18,6 @@ const STATE = join(FOLDER, 'prepared.state')
 export const FULL = process.env.IMAGE_FULL === '1'
 
 const QEMU = '/usr/bin/qemu-system-x86_64'
-
-const SMALL = { resolution: '640x360', fps: 15 }
 
 /** `new`: as flashed; `prepared`: runs for the first time, confirmed, the factory password changed, small pictures. It goes on from there at once. */
 export type Start = 'new' | 'prepared'
@@ -80,7 +79,7 @@ export async function prepared(): Promise<FirstBoot> {
   const of = [
     await probeAccel(),
     DISK_BYTES,
-    ...[DISK_IMAGE, QEMU, join(import.meta.dirname, '../../../scripts/image/qemu.ts')].map(stamp),
+    ...[DISK_IMAGE, QEMU, join(import.meta.dirname, '../../../scripts/image/qemu.ts'), import.meta.filename].map(stamp),
   ].join(', ')
   if (existsSync(note)) {
     const known = JSON.parse(readFileSync(note, 'utf8')) as { of: string; took: FirstBoot }
@@ -108,8 +107,12 @@ async function firstBoot(machine: Machine): Promise<FirstBoot> {
   const pictureMs = await firstPicture(machine, api)
   await confirmed(machine)
   const took = { apiMs, pictureMs, confirmedMs: machine.uptimeMs }
-  // Without KVM the virtual camera and the encoder have two slow cores between them: smaller pictures leave time for everything else.
-  const { status, body } = await api.put('/api/camera/settings', SMALL)
-  if (status !== 200) throw new Error(`the camera's settings cannot be changed: ${status} ${JSON.stringify(body)}`)
+  await smallPictures(api, 5)
   return took
+}
+
+/** Without KVM the virtual camera and the encoder have two slow cores between them: small and few pictures leave time for everything else. */
+export async function smallPictures(api: Api, fps: number): Promise<void> {
+  const { status, body } = await api.put('/api/camera/settings', { resolution: '320x180', fps })
+  if (status !== 200) throw new Error(`the camera's settings cannot be changed: ${status} ${JSON.stringify(body)}`)
 }

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { call, login, PATIENCE_MS } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
 
 let server: TestServer
@@ -100,7 +99,7 @@ t.test('a taken port or a data folder in use: one line, status 2', async (t) => 
     return spawnSync(program, args, { encoding: 'utf8', timeout: PATIENCE_MS })
   }
   for (const name of ['http-port', 'rtsp-port', 'dashboard-port']) {
-    const { status, stdout, stderr } = run({ 'data-dir': mkdtempSync(join(tmpdir(), 'taken-')), [name]: String(port) })
+    const { status, stdout, stderr } = run({ 'data-dir': scratchFolder(t, 'taken'), [name]: String(port) })
     t.equal(status, 2, name)
     t.equal(stdout, '')
     t.match(stderr, new RegExp(`^camera-server: .*${port}.*\n$`))

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import pino from 'pino'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { Catalogue, type MediaType, type NewRow } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { type Api, login, until } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 import { startQuickServer } from '../../support/server.ts'
 
 const HOUR = 3_600_000
@@ -16,8 +16,8 @@ const BEGINNING = (Math.floor(Date.now() / HOUR) - 20) * HOUR
 const PASSWORD = 'Battery-Staple-7'
 
 /** A data folder with entries from an earlier life: one each hour, of two cameras in turn; number 3 has two parts. */
-async function dataFolder(): Promise<string> {
-  const data = join(mkdtempSync(join(tmpdir(), 'recordings-')), 'data')
+async function dataFolder(t: Test): Promise<string> {
+  const data = join(scratchFolder(t, 'recordings'), 'data')
   const store = new Store(join(data, 'db'), pino({ level: 'silent' }))
   await store.start()
   const catalogue = new Catalogue(store)
@@ -48,7 +48,7 @@ async function ids(api: Api, query: string): Promise<number[]> {
 }
 
 t.test('the catalogue over HTTP', async (t) => {
-  const data = await dataFolder()
+  const data = await dataFolder(t)
   const server = await startQuickServer(t, {
     dataDir: data,
     args: ['--camera', 'test:320x240@10', '--camera', 'test:320x240@10', '--rate-limits', 'off'],

@@ -1,17 +1,15 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { actingAs } from '../../../app/server/actor.ts'
 import { type AuditEntry, AuditLog } from '../../../app/server/audit/index.ts'
 import { Bus } from '../../../app/server/bus.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 const ALL = { limit: 1000, offset: 0 }
 
-async function open(t: Test, folder = mkdtempSync(join(tmpdir(), 'audit-')), maxEntries = 1000) {
+async function open(t: Test, folder = scratchFolder(t, 'audit'), maxEntries = 1000) {
   const store = new Store(folder, log)
   await store.start()
   const bus = new Bus()

@@ -1,6 +1,3 @@
-/** Authentication on its own: a store in a scratch folder, a clock that the test moves, and credentials in their forms. */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import type { Test } from 'tap'
@@ -9,19 +6,20 @@ import { PasswordHasher } from '../../../app/server/auth/passwords.ts'
 import { Bus } from '../../../app/server/bus.ts'
 import type { Caller, CredentialSource } from '../../../app/server/http/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 export const log = pino({ level: 'silent' })
 export const PASSWORD = 'Correct-Horse-9'
 export const HERE = '192.0.2.7'
 /** bcrypt's least: what is tested here is not its cost. */
-const QUICK_ROUNDS = 4
+export const QUICK_ROUNDS = 4
 
 export async function open(
   t: Test,
   options: { adminPassword?: string | undefined; folder?: string; now?: number; hasher?: PasswordHasher } = {},
 ) {
   const hasher = options.hasher ?? new PasswordHasher(QUICK_ROUNDS)
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'auth-'))
+  const folder = options.folder ?? scratchFolder(t, 'auth')
   const clock = { now: options.now ?? Date.now() }
   const store = new Store(join(folder, 'db'), log)
   const bus = new Bus()

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import t from 'tap'
 import { seal } from '../../../app/server/auth/sealed.ts'
 import { loadOrCreateKey } from '../../../app/server/platform/index.ts'
 import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 import { log, open, PASSWORD } from './harness.ts'
 
 t.test('accounts of schema 1 come along; the SHA-256 secret follows with the next login', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'auth-'))
+  const folder = scratchFolder(t, 'auth')
   const digest = (algorithm: string) => createHash(algorithm).update(`admin:camera:${PASSWORD}`).digest('hex')
   const old = new Store(join(folder, 'db'), log, MIGRATIONS.slice(0, 1))
   await old.start()

@@ -1,6 +1,5 @@
 /** Restoring where something fails in the middle, and listing without keeping others waiting. */
-import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -11,12 +10,13 @@ import { Configuration } from '../../../app/server/config/index.ts'
 import { Categories, CategoryTransfer, type Places } from '../../../app/server/recording/index.ts'
 import { SettingsTransfer } from '../../../app/server/state/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const by = { username: 'admin', role: 'admin', address: '127.0.0.1' } as never
 
 async function rig(t: Test, ...more: Part[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'restore-'))
+  const folder = scratchFolder(t, 'restore')
   const store = new Store(join(folder, 'db'), silent)
   await store.start()
   const bus = new Bus()
@@ -37,7 +37,6 @@ async function rig(t: Test, ...more: Part[]) {
   t.teardown(async () => {
     await configuration.stop()
     await store.stop()
-    rmSync(folder, { recursive: true })
   })
   const table = store.table<string, unknown>('settings')
   const restore = () => backups.restore({ name: 'one', passphrase: undefined, dryRun: false, by })

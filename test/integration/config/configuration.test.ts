@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -9,11 +6,12 @@ import { Bus } from '../../../app/server/bus.ts'
 import { Configuration, type PartialSections, SECTION_NAMES, SECTIONS } from '../../../app/server/config/index.ts'
 import { ApiError, UnsupportedSetting } from '../../../app/server/errors.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const anySection = () => {}
 
-async function open(t: Test, given: PartialSections = {}, folder = mkdtempSync(join(tmpdir(), 'config-'))) {
+async function open(t: Test, given: PartialSections = {}, folder = scratchFolder(t, 'config')) {
   const store = new Store(folder, silent)
   await store.start()
   const bus = new Bus()

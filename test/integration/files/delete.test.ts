@@ -3,8 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { memoryDisk } from '../../support/scratch.ts'
 import { until } from '../http/harness.ts'
-import { memoryDisk, serveFiles } from './harness.ts'
+import { serveFiles } from './harness.ts'
 
 t.test('files go with their catalogue entry, folders only when that is meant', async (t) => {
   const { client, root, recordings, scratch, events } = await serveFiles(t)
@@ -58,7 +59,7 @@ t.test('files go with their catalogue entry, folders only when that is meant', a
 })
 
 t.test('a large delete lets others have their turn, and ends when its client has gone', async (t) => {
-  const { client, server, root, recordings, upload } = await serveFiles(t, { root: memoryDisk(t, '256m') })
+  const { client, server, root, recordings, upload } = await serveFiles(t, { root: join(memoryDisk(t, '256m'), 'media') })
   let gone = 0
   recordings.forgetFile = () => {
     gone++

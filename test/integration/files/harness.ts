@@ -1,16 +1,11 @@
-/** The files' domain on a real folder, and behind a real HTTP server, without cameras. */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { filesRoutes } from '../../../app/server/api/files.ts'
 import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
 import { DeviceStorage, type FileLimits, Files, type RecordedFiles } from '../../../app/server/files/index.ts'
 import type { Authenticate, HttpServerOptions, Role } from '../../../app/server/http/index.ts'
+import { type Scope, scratchFolder } from '../../support/scratch.ts'
 import { log, serve } from '../http/harness.ts'
-
-type Test = { teardown(action: () => unknown): void }
 
 /** A catalogue as far as files ask for it. */
 export class FakeRecordings implements RecordedFiles {
@@ -40,20 +35,8 @@ const authenticate: Authenticate = ({ authorization }) => {
   return { username: role, role: role as Role, via: 'bearer', mustChangePassword: false, cameras }
 }
 
-/** A folder on a small disk of its own, in memory. */
-export function memoryDisk(t: Test, size: string): string {
-  const disk = mkdtempSync(join(tmpdir(), 'files-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk])
-  t.teardown(() => {
-    execFileSync('umount', [disk])
-    rmdirSync(disk)
-  })
-  return join(disk, 'media')
-}
-
-export async function filesOn(t: Test, options: { root?: string; limits?: Partial<FileLimits> } = {}) {
-  const scratch = mkdtempSync(join(tmpdir(), 'files-'))
-  t.teardown(() => rm(scratch, { recursive: true, force: true }))
+export async function filesOn(t: Scope, options: { root?: string; limits?: Partial<FileLimits> } = {}) {
+  const scratch = scratchFolder(t, 'files')
   const root = options.root ?? join(scratch, 'media')
   mkdirSync(root, { recursive: true })
   const recordings = new FakeRecordings()
@@ -80,7 +63,7 @@ export function form(parts: readonly Part[]): Buffer<ArrayBuffer> {
   return Buffer.concat([...pieces, `--${BOUNDARY}--\r\n`].map((piece) => Buffer.from(piece as string)))
 }
 
-export async function serveFiles(t: Test, options: Parameters<typeof filesOn>[1] & { http?: Partial<HttpServerOptions> } = {}) {
+export async function serveFiles(t: Scope, options: Parameters<typeof filesOn>[1] & { http?: Partial<HttpServerOptions> } = {}) {
   const domain = await filesOn(t, options)
   const served = await serve(t, { routes: filesRoutes(domain.files), authenticate, ...options.http })
   const { client } = served

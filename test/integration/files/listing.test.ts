@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesOn, memoryDisk, serveFiles } from './harness.ts'
+import { memoryDisk } from '../../support/scratch.ts'
+import { filesOn, serveFiles } from './harness.ts'
 
 t.test('both forms, recursive, filtered, in pages with the totals of all', async (t) => {
   const { client, root } = await serveFiles(t)
@@ -89,7 +90,7 @@ t.test('a folder of many entries is counted without holding up the event loop', 
 })
 
 t.test('a time that no date can say does not spoil its folder', async (t) => {
-  const { client, root } = await serveFiles(t, { root: memoryDisk(t, '1m') })
+  const { client, root } = await serveFiles(t, { root: join(memoryDisk(t, '1m'), 'media') })
   writeFileSync(join(root, 'late'), '')
   execFileSync('touch', ['-d', '@9000000000000', join(root, 'late')])
   const { status, body } = await client.json('/files')

@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { memoryDisk } from '../../support/scratch.ts'
 import { until } from '../http/harness.ts'
-import { FORM_TYPE, form, memoryDisk, type Part, serveFiles } from './harness.ts'
+import { FORM_TYPE, form, type Part, serveFiles } from './harness.ts'
 
 const MB = 1024 * 1024
 const leftovers = (root: string) => readdirSync(join(root, '.uploads'))
@@ -287,7 +288,10 @@ t.test('a slow writer and one that sends in chunks of unknown length', async (t)
 })
 
 t.test('a disk without room: refused before, and broken off when it fills up meanwhile', async (t) => {
-  const { upload, client, root } = await serveFiles(t, { root: memoryDisk(t, '160m'), limits: { maxUploadBytes: 1024 * MB } })
+  const { upload, client, root } = await serveFiles(t, {
+    root: join(memoryDisk(t, '160m'), 'media'),
+    limits: { maxUploadBytes: 1024 * MB },
+  })
   t.match(await upload([['file', Buffer.alloc(100 * MB), 'large']]), {
     status: 503,
     body: { error: { code: 'INSUFFICIENT_STORAGE' } },

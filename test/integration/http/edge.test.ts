@@ -8,7 +8,8 @@ import { generate } from 'selfsigned'
 import t from 'tap'
 import WebSocket from 'ws'
 import { type HttpServerOptions, route, StaticAssets } from '../../../app/server/http/index.ts'
-import { folder, log, Seen, serve, table, until } from './harness.ts'
+import { scratchFolder } from '../../support/scratch.ts'
+import { log, Seen, serve, table, until } from './harness.ts'
 
 interface Got {
   readonly status: number
@@ -50,7 +51,7 @@ const who = route({
 })
 
 async function serveBoth(t: Parameters<typeof serve>[0], options: Partial<HttpServerOptions> = {}) {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   const pem = await generate([{ name: 'commonName', value: 'camera' }])
   const tls = { keyFile: join(directory, 'key.pem'), certFile: join(directory, 'cert.pem') }
   await writeFile(tls.keyFile, pem.private)

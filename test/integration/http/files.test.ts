@@ -3,7 +3,8 @@ import { readdir, readlink, symlink, truncate, utimes, writeFile } from 'node:fs
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { folder, serve, until } from './harness.ts'
+import { scratchFolder } from '../../support/scratch.ts'
+import { serve, until } from './harness.ts'
 
 async function openFiles(directory: string): Promise<number> {
   const links = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
@@ -19,7 +20,7 @@ async function lengthOf(response: Response): Promise<number> {
 }
 
 t.test('whole, in ranges, conditional', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   const bytes = Buffer.from(Array.from({ length: 700_000 }, (_, index) => (index * 31) % 251))
   await writeFile(join(directory, 'a b.mp4'), bytes)
   await writeFile(join(directory, 'empty'), '')
@@ -81,7 +82,7 @@ t.test('whole, in ranges, conditional', async (t) => {
 })
 
 t.test('what is no regular file does not exist', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   await symlink('/dev/zero', join(directory, 'zero'))
   const { client } = await serve(t, { directory })
   for (const path of ['/files/missing', '/files/zero', '/files/zero/x', `/files/${'a'.repeat(300)}`]) {
@@ -92,7 +93,7 @@ t.test('what is no regular file does not exist', async (t) => {
 })
 
 t.test('a slow reader costs little memory and stalls nobody; its file is closed when it goes', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   await writeFile(join(directory, 'big'), Buffer.alloc(64 * 1024 * 1024, 'x'))
   const { client, server } = await serve(t, { directory })
   const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
@@ -119,7 +120,7 @@ t.test('a slow reader costs little memory and stalls nobody; its file is closed 
 })
 
 t.test('a download that is not read is broken off in the end, one that is read slowly is not', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
   const { client, server } = await serve(t, { directory, limits: { stallMs: 1000 } })
   const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
@@ -138,7 +139,7 @@ t.test('a download that is not read is broken off in the end, one that is read s
 })
 
 t.test('a client that pauses for a while gets every byte once', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   const bytes = Buffer.alloc(16 * 1024 * 1024)
   for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(at, at)
   await writeFile(join(directory, 'big'), bytes)
@@ -161,7 +162,7 @@ t.test('a client that pauses for a while gets every byte once', async (t) => {
 })
 
 t.test('downloads at once are bounded, of one client and in all', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
   const { client, server } = await serve(t, { directory, limits: { streamsAtOnce: 3, streamsPerClient: 2 } })
   const request = 'GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n'
@@ -194,7 +195,7 @@ t.test('downloads at once are bounded, of one client and in all', async (t) => {
 })
 
 t.test('who takes too little in a span of time is broken off, although it does not stall', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   await writeFile(join(directory, 'big'), Buffer.alloc(32 * 1024 * 1024))
   const { client, server } = await serve(t, { directory, limits: { streamSpanMs: 100, streamSpanBytes: 512 * 1024 } })
   const socket = await client.socket('GET /files/big HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n')
@@ -210,7 +211,7 @@ t.test('who takes too little in a span of time is broken off, although it does n
 })
 
 t.test('a file cut short while it is served breaks the connection', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   const path = join(directory, 'big')
   await writeFile(path, Buffer.alloc(64 * 1024 * 1024))
   const { client, server } = await serve(t, { directory })

@@ -1,8 +1,6 @@
 /** A real server on a free port of the loopback, with a small table of routes, and clients that see the bytes. */
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import pino from 'pino'
@@ -18,8 +16,7 @@ import {
   route,
   StaticAssets,
 } from '../../../app/server/http/index.ts'
-
-type Test = { teardown(action: () => unknown): void }
+import type { Scope } from '../../support/scratch.ts'
 
 const shared = { access: 'viewer', rate: 'api', tag: 'test', summary: 'test', response: Type.Unknown() } as const
 
@@ -116,12 +113,6 @@ export function table(directory: string, seen: Seen): Route[] {
   ]
 }
 
-export async function folder(t: Test): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'http-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  return directory
-}
-
 export class Client {
   constructor(readonly port: number) {}
 
@@ -166,7 +157,7 @@ export class Client {
   }
 }
 
-export async function serve(t: Test, options: Partial<HttpServerOptions> & { directory?: string; seen?: Seen } = {}) {
+export async function serve(t: Scope, options: Partial<HttpServerOptions> & { directory?: string; seen?: Seen } = {}) {
   const { directory = '/nonexistent', seen = new Seen(), ...rest } = options
   const server = new HttpServer({
     listeners: [{ name: 'http', address: '127.0.0.1', port: 0 }],

@@ -9,7 +9,8 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { InvalidCredentials, StartupError } from '../../../app/server/errors.ts'
 import { type Peer, StaticAssets } from '../../../app/server/http/index.ts'
-import { Client, folder, Seen, serve, until } from './harness.ts'
+import { scratchFolder } from '../../support/scratch.ts'
+import { Client, Seen, serve, until } from './harness.ts'
 
 t.test('rate limits show on every answer and refuse in both forms', async (t) => {
   let now = 1_700_000_000_000
@@ -78,7 +79,7 @@ t.test('assets, the dashboard and the API page', async (t) => {
 })
 
 t.test('TLS beside plain HTTP', async (t) => {
-  const directory = await folder(t)
+  const directory = scratchFolder(t, 'http')
   const pem = await generate([{ name: 'commonName', value: 'camera' }])
   const tls = { keyFile: join(directory, 'key.pem'), certFile: join(directory, 'cert.pem') }
   await writeFile(tls.keyFile, pem.private)

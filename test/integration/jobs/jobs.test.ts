@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -11,12 +8,13 @@ import { ApiError } from '../../../app/server/errors.ts'
 import { type JobContext, Jobs } from '../../../app/server/jobs/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 const ADMIN: Caller = { username: 'root', role: 'admin', via: 'bearer', mustChangePassword: false, cameras: null }
 const ALL = { limit: 1000, offset: 0 }
 
-async function open(t: Test, folder = mkdtempSync(join(tmpdir(), 'jobs-'))) {
+async function open(t: Test, folder = scratchFolder(t, 'jobs')) {
   const store = new Store(folder, log)
   await store.start()
   const bus = new Bus()

@@ -1,24 +1,23 @@
 /** With a command of the test's own in the place of systemd-notify: it writes down what it was told, and can hang. */
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Notify } from '../../../app/server/platform/index.ts'
 import { until } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 
 function rig(t: Test, env: NodeJS.ProcessEnv, alive: () => Promise<boolean> = async () => true) {
-  const folder = mkdtempSync(join(tmpdir(), 'notify-'))
+  const folder = scratchFolder(t, 'notify')
   const told = join(folder, 'told')
   const command = join(folder, 'tell')
   writeFileSync(command, `#!/bin/sh\necho "$1" >>${told}\nwhile [ -e ${folder}/hang ]; do sleep 0.01; done\n`, { mode: 0o755 })
   const notify = new Notify(log, alive, { env: { PATH: process.env.PATH, ...env }, command })
   t.teardown(async () => {
     await notify.stop()
-    rmSync(folder, { recursive: true, force: true })
   })
   const lines = () => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : [])
   return { notify, lines, hang: () => appendFileSync(join(folder, 'hang'), ''), go: () => rmSync(join(folder, 'hang')) }

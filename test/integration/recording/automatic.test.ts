@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
@@ -10,6 +7,7 @@ import type { Recorder } from '../../../app/server/recording/index.ts'
 import { RecordingSchedule, TriggeredRecordings } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const RULE = { enabled: true, cameras: null, pre_roll_seconds: 3, post_roll_seconds: 1, max_seconds: 60 }
@@ -44,7 +42,7 @@ class Notebook {
 }
 
 async function parts(t: Test) {
-  const store = new Store(mkdtempSync(join(tmpdir(), 'automatic-')), silent)
+  const store = new Store(scratchFolder(t, 'automatic'), silent)
   await store.start()
   t.teardown(() => store.stop())
   const bus = new Bus()

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { readFinishedAvi, repairAvi } from '../../../app/server/recording/avi.ts'
 import { judgeFile } from '../../../app/server/recording/finish.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'avi-'))
+const folder = scratchFolder(t, 'avi')
 const SECONDS = 4
 const FPS = 25
 const INDEX_ENTRY = 16

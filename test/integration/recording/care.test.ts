@@ -33,10 +33,10 @@ import {
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
-const scratch = mkdtempSync(join(tmpdir(), 'clip-'))
-t.teardown(() => rmSync(scratch, { recursive: true }))
+const scratch = scratchFolder(t, 'clip')
 const clip = join(scratch, 'clip.mp4')
 const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=320x240:r=25:d=2', '-c:v', 'libx264', '-g', '12', '-bf', '0']
 execFileSync('ffmpeg', ['-v', 'error', ...picture, '-movflags', 'frag_keyframe+empty_moov+default_base_moof', clip])

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -16,11 +13,12 @@ import {
 } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const NOW = 40_000_000
 
 async function openCatalogue(t: Test) {
-  const store = new Store(mkdtempSync(join(tmpdir(), 'catalogue-')), pino({ level: 'silent' }))
+  const store = new Store(scratchFolder(t, 'catalogue'), pino({ level: 'silent' }))
   await store.start()
   t.teardown(() => store.stop())
   return { catalogue: new Catalogue(store, () => NOW), store }

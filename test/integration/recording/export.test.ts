@@ -1,7 +1,6 @@
 /** Exports between the catalogue and the files, with a helper that only copies. */
 import { EventEmitter } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -14,6 +13,7 @@ import { Library } from '../../../app/server/recording/library.ts'
 import { verifyStorage } from '../../../app/server/recording/verify.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const EVERYONE = { cameras: null }
@@ -37,7 +37,7 @@ class Helper extends EventEmitter {
 }
 
 async function device(t: Test) {
-  const scratch = mkdtempSync(join(tmpdir(), 'export-'))
+  const scratch = scratchFolder(t, 'export')
   const media = join(scratch, 'media')
   const store = new Store(join(scratch, 'db'), silent)
   await store.start()
@@ -63,7 +63,6 @@ async function device(t: Test) {
   t.teardown(async () => {
     await files.stop()
     await store.stop()
-    rmSync(scratch, { recursive: true })
   })
   const source = catalogue.create(newRow('visit.mp4', { duration: 7000, timestamp_start: 1_000_000, size: 1000 }))
   const controller = new AbortController()

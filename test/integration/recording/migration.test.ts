@@ -1,15 +1,15 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t from 'tap'
 import { Catalogue, type RecordingRow } from '../../../app/server/recording/index.ts'
 import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 
 t.test('recordings of schema 2 come along and are found by time, state and path', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'recordings-'))
+  const folder = scratchFolder(t, 'recordings')
   const old = new Store(folder, log, MIGRATIONS.slice(0, 2))
   await old.start()
   const written = {

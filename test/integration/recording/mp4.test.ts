@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { judgeFile, judgeRecording } from '../../../app/server/recording/finish.ts'
 import { readFinalisedDuration, readMp4 } from '../../../app/server/recording/mp4.ts'
 import type { RecordingRow } from '../../../app/server/recording/row.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'mp4-'))
+const folder = scratchFolder(t, 'mp4')
 const SECONDS = 4
 const FPS = 25
 

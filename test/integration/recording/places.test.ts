@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -7,11 +6,12 @@ import { Bus } from '../../../app/server/bus.ts'
 import { DeviceStorage } from '../../../app/server/files/index.ts'
 import { Places, type RecordingStorage, USUAL_STORAGE } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 
 async function rig(t: Test) {
-  const folder = mkdtempSync(join(tmpdir(), 'places-'))
+  const folder = scratchFolder(t, 'places')
   const media = join(folder, 'media-root')
   mkdirSync(join(media, 'card'), { recursive: true })
   writeFileSync(join(media, 'card/.camera-storage'), '')
@@ -27,7 +27,6 @@ async function rig(t: Test) {
   t.teardown(async () => {
     places.stop()
     await store.stop()
-    rmSync(folder, { recursive: true })
   })
   const set = async (change: Partial<RecordingStorage>) => {
     const value = { ...USUAL_STORAGE, ...change }

@@ -1,8 +1,5 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pino from 'pino'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Cameras } from '../../../app/server/cameras/index.ts'
 import { ApiError } from '../../../app/server/errors.ts'
 import { HelperTimeout, type MediaSupervisor } from '../../../app/server/media/index.ts'
@@ -14,6 +11,7 @@ import { type Slot, Slots } from '../../../app/server/recording/slots.ts'
 import { Starting } from '../../../app/server/recording/starting.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const row = { id: 7, ...newRow('a.mp4') }
@@ -44,7 +42,7 @@ t.test('what is not taken up again in time is told, what a user paused waits', a
 })
 
 /** A helper that answers a start as `start` says. */
-function starting(start: () => unknown) {
+function starting(t: Test, start: () => unknown) {
   const calls: string[] = []
   const rows = new Map<number, NewRow & { id: number }>()
   const catalogue = {
@@ -68,7 +66,7 @@ function starting(start: () => unknown) {
       return method === 'recorder.start' ? start() : {}
     },
   }
-  const hostPath = mkdtempSync(join(tmpdir(), 'starting-'))
+  const hostPath = scratchFolder(t, 'starting')
   const options = withUsual({} as never, {
     folder: () => ({ devicePath: '/media/data/recordings', hostPath }),
     queueFrames: () => 42,
@@ -77,24 +75,32 @@ function starting(start: () => unknown) {
   return { calls, rows, it: new Starting(...parts, silent, options) }
 }
 
-const plan = { camera: 0, kind: 'video', stem: 'a', container: 'mp4', mode: { width: 640, height: 360, fps: 30 } }
+const mode = { width: 640, height: 360, fps: 30 }
+const plan = { camera: 0, kind: 'video', stem: 'a', container: 'mp4', mode, durationMs: 30_000, preRollMs: 10_000 }
 const begin = ({ it }: ReturnType<typeof starting>) =>
   it.begin(slotIn('stopped'), plan as unknown as RecordingPlan, { trigger: 'manual', createdBy: null })
 
 t.test('a start that is not answered is taken back before its entry goes', async (t) => {
-  const late = starting(() => {
+  const late = starting(t, () => {
     throw new HelperTimeout('recorder.start')
   })
   await t.rejects(begin(late), { code: 'CAMERA_NOT_CONNECTED' })
   t.same(late.calls, ['recorder.start 1 42', 'recorder.stop 1', 'remove 1'])
 })
 
-t.test('a start that is corrected while the helper begins is kept under a pre-roll', async (t) => {
-  const corrected = starting(() => {
+t.test('a start that is corrected while the helper begins counts from the first picture on', async (t) => {
+  const corrected = starting(t, () => {
     const known = corrected.rows.get(1) as NewRow & { id: number }
     corrected.rows.set(1, { ...known, timestamp_start: 5_000_000 })
-    return { pre_roll_ms: 300 }
+    return {}
   })
-  const { row } = await begin(corrected)
-  t.equal(row.timestamp_start, 4_999_700)
+  const active = await begin(corrected)
+  t.equal(active.watch.ms, 0)
+  const before = performance.now()
+  corrected.it.began(active, 9_000)
+  const after = performance.now()
+  const late = active.row.timestamp_start - 4_991_000
+  t.ok(late >= Math.floor(before - active.startedAt) && late <= Math.ceil(after - active.startedAt), `${late} ms`)
+  t.ok(active.watch.ms >= 9_000 && active.watch.ms <= 9_000 + performance.now() - before)
+  t.ok(active.remainingMs <= 30_000 && active.remainingMs >= 29_999 - (performance.now() - before), 'the past does not count')
 })

@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
@@ -11,6 +10,7 @@ import { Catalogue, type NewRow, Removal, Retention, type RetentionPolicy } from
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 5, 1)
@@ -40,7 +40,7 @@ interface Rig {
 }
 
 async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true, synchronised = true } = {}): Promise<Rig> {
-  const folder = mkdtempSync(join(tmpdir(), 'retention-'))
+  const folder = scratchFolder(t, 'retention')
   const root = join(folder, 'root')
   mkdirSync(join(root, timesync ? 'run/systemd/timesync' : 'proc'), { recursive: true })
   const synchronise = () => writeFileSync(join(root, 'run/systemd/timesync/synchronized'), '')
@@ -75,7 +75,6 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
     await retention.stop()
     clock.stop()
     await store.stop()
-    rmSync(folder, { recursive: true })
   })
   const files = new Map<number, string>()
   let made = 0

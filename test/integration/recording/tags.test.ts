@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import pino from 'pino'
@@ -7,10 +6,11 @@ import t, { type Test } from 'tap'
 import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
 import { Catalogue, Categories, Search, type Tag, Tags } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 
-async function open(t: Test, folder = mkdtempSync(join(tmpdir(), 'tags-'))) {
+async function open(t: Test, folder = scratchFolder(t, 'tags')) {
   const store = new Store(join(folder, 'db'), log)
   await store.start()
   let open = true

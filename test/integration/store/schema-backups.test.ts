@@ -1,24 +1,13 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Store } from '../../../app/server/store/index.ts'
 import { SchemaBackups } from '../../../app/server/store/schema-backups.ts'
 import { addEntries, entriesOf, release } from '../../support/releases.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 function scratch(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'schema-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = scratchFolder(t, 'schema')
   return folder
 }
 

@@ -1,18 +1,14 @@
-import { mkdtempSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t from 'tap'
 import { Store } from '../../../app/server/store/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const log = pino({ level: 'silent' })
 
-function scratch(): string {
-  return mkdtempSync(join(tmpdir(), 'store-'))
-}
-
 t.test('what was written is there after a reopen, in key order', async (t) => {
-  const path = scratch()
+  const path = scratchFolder(t, 'store')
   const first = new Store(path, log)
   await first.start()
   const times = first.table<[number, number], { name: string }>('times')
@@ -32,7 +28,7 @@ t.test('what was written is there after a reopen, in key order', async (t) => {
 })
 
 t.test('a transaction that throws leaves nothing behind', async (t) => {
-  const store = new Store(scratch(), log)
+  const store = new Store(scratchFolder(t, 'store'), log)
   await store.start()
   t.teardown(() => store.stop())
   const table = store.table<string, number>('numbers')
@@ -52,7 +48,7 @@ t.test('a transaction that throws leaves nothing behind', async (t) => {
 })
 
 t.test('a transaction inside another is a part of it, also when somebody catches what it throws', async (t) => {
-  const store = new Store(scratch(), log)
+  const store = new Store(scratchFolder(t, 'store'), log)
   await store.start()
   t.teardown(() => store.stop())
   const table = store.table<string, number>('numbers')

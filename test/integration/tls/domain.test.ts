@@ -1,20 +1,12 @@
 /** The domain by itself: what a crash, a full disk or a broken file may leave. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
 import { Certificates } from '../../../app/server/tls/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 import { pem } from './pem.ts'
-
-type Scope = { teardown(action: () => unknown): void }
-
-function folder(t: Scope): string {
-  const made = mkdtempSync(join(tmpdir(), 'tls-'))
-  t.teardown(() => rmSync(made, { recursive: true, force: true }))
-  return made
-}
 
 async function started(path: string, now: () => number = Date.now): Promise<Certificates> {
   const certificates = new Certificates(path, new Bus(), pino({ level: 'silent' }), now)
@@ -28,7 +20,7 @@ async function own(name = 'own.example') {
 }
 
 t.test('a user that cannot serve with it stops the change; those before it go back', async (t) => {
-  const path = folder(t)
+  const path = scratchFolder(t, 'tls')
   const certificates = await started(path)
   const { fingerprint_sha256 } = certificates.info
   const before = readFileSync(certificates.files.certFile, 'utf8')
@@ -47,7 +39,7 @@ t.test('a user that cannot serve with it stops the change; those before it go ba
 })
 
 t.test('the file holds both or the ones before, whatever a crash has left beside it', async (t) => {
-  const path = folder(t)
+  const path = scratchFolder(t, 'tls')
   const { info } = await started(path)
   writeFileSync(join(path, 'server.pem.new'), 'half a k')
   const again = await started(path)
@@ -59,7 +51,7 @@ t.test('the file holds both or the ones before, whatever a crash has left beside
 t.test('a broken file is put aside and a new certificate made', async (t) => {
   const [one, two] = [await own('one'), await own('two')]
   for (const content of ['', 'rubbish', one.certificate, one.certificate + two.privateKey]) {
-    const path = folder(t)
+    const path = scratchFolder(t, 'tls')
     writeFileSync(join(path, 'server.pem'), content)
     t.ok((await started(path)).info.self_signed)
     t.strictSame(readdirSync(path).sort(), ['server.pem', 'server.pem.bad'])
@@ -67,7 +59,7 @@ t.test('a broken file is put aside and a new certificate made', async (t) => {
 })
 
 t.test('one signed by itself is renewed at the start when it has expired', async (t) => {
-  const path = folder(t)
+  const path = scratchFolder(t, 'tls')
   const made = await started(path)
   const later = () => Date.parse(made.info.valid_to) + 1000
   const renewed = await started(path, later)

@@ -3,8 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import t from 'tap'
 import { readText } from '../../../app/server/updates/net.ts'
-import { makeSigner, scratchFolder } from '../../support/bundles.ts'
+import { makeSigner } from '../../support/bundles.ts'
 import { listen } from '../../support/listen.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 t.test('redirections', async (t) => {
   // Nobody vouches for the certificate of the test; it is the others' variable as well.

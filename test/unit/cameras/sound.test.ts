@@ -1,7 +1,4 @@
 import { EventEmitter } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
@@ -9,6 +6,7 @@ import { Cameras, parseCameraSpec } from '../../../app/server/cameras/index.ts'
 import type { CameraState, MediaSupervisor } from '../../../app/server/media/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 /** The helper's place: remembers what it was asked. */
 class FakeMedia extends EventEmitter {
@@ -26,7 +24,7 @@ class FakeMedia extends EventEmitter {
 }
 
 t.test('a webcam that is plugged in later brings its microphone, one that is gone for a moment keeps it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'cameras-'))
+  const folder = scratchFolder(t, 'cameras')
   const log = pino({ level: 'silent' })
   const store = new Store(folder, log)
   await store.start()
@@ -46,7 +44,6 @@ t.test('a webcam that is plugged in later brings its microphone, one that is gon
   t.teardown(async () => {
     cameras.stop()
     await store.stop()
-    rmSync(folder, { recursive: true })
   })
   media.emit('up')
   await until(

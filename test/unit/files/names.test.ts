@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { dayFolder, freeName, sanitiseStem, timeStem } from '../../../app/server/files/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 t.test('names from the clock', async (t) => {
   t.equal(timeStem(new Date(2026, 10, 2, 3, 4, 5)), '20261102_030405')
@@ -37,7 +37,7 @@ t.test('whatever the client sends, the file stays in its folder and is visible',
 })
 
 t.test('an existing name is never taken', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'names-'))
+  const folder = scratchFolder(t, 'names')
   writeFileSync(join(folder, 'a.mp4'), '')
   writeFileSync(join(folder, 'a_1.mp4'), '')
   t.equal(freeName(folder, 'a.mp4'), 'a_2.mp4')

@@ -1,16 +1,15 @@
 /** The shell of the image's tests, with a real shell behind the socket instead of a machine. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { credential, framed, Shell, unframed } from '../../image/support/shell.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 /** Each connection gets a shell of its own, as after a restart of the machine. */
 async function shellFor(t: Test): Promise<{ shell: Shell; socketPath: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'shell-test-'))
+  const folder = scratchFolder(t, 'shell-test')
   const socketPath = join(folder, 'sock')
   const server = createServer((socket) => {
     const child = spawn('/bin/sh', [], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
@@ -24,7 +23,6 @@ async function shellFor(t: Test): Promise<{ shell: Shell; socketPath: string }> 
   t.teardown(async () => {
     shell.close()
     await once(server.close(), 'close')
-    rmSync(folder, { recursive: true })
   })
   return { shell, socketPath }
 }

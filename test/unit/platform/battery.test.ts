@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readBattery } from '../../../app/server/platform/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 t.test('the emptiest battery of the machine itself', async (t) => {
-  const root = mkdtempSync(join(tmpdir(), 'battery-'))
-  t.teardown(() => rmSync(root, { recursive: true }))
+  const root = scratchFolder(t, 'battery')
   t.equal(readBattery(root), null, 'no such folder')
   const supply = (name: string, files: Record<string, string>) => {
     const folder = join(root, 'sys/class/power_supply', name)

@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
 import { Clock } from '../../../app/server/platform/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 const BUILT = Date.UTC(2026, 0, 1)
 
@@ -19,7 +19,7 @@ interface Rig {
 }
 
 function rig(t: Test, { wall = BUILT + 1000, timesync = false, uptime = '100.00 50.00' } = {}): Rig {
-  const root = mkdtempSync(join(tmpdir(), 'clock-'))
+  const root = scratchFolder(t, 'clock')
   mkdirSync(join(root, 'proc/sys/kernel/random'), { recursive: true })
   writeFileSync(join(root, 'proc/sys/kernel/random/boot_id'), 'boot-a\n')
   writeFileSync(join(root, 'proc/uptime'), uptime)
@@ -35,7 +35,6 @@ function rig(t: Test, { wall = BUILT + 1000, timesync = false, uptime = '100.00 
   clock.start()
   t.teardown(() => {
     clock.stop()
-    rmSync(root, { recursive: true })
   })
   const pass = (ms: number, step = 0) => {
     steady += ms

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { soundOf } from '../../../app/server/platform/index.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 /** A tree like /sys and /dev: USB devices with interfaces, and class folders that point at those. */
 class FakeSys {
@@ -34,8 +34,7 @@ class FakeSys {
 }
 
 function fakeSys(t: Test): FakeSys {
-  const root = mkdtempSync(join(tmpdir(), 'sys-'))
-  t.teardown(() => rmSync(root, { recursive: true }))
+  const root = scratchFolder(t, 'sys')
   return new FakeSys(root)
 }
 

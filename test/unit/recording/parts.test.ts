@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { countParts, freeRecordingName, partIndex, partName } from '../../../app/server/recording/parts.ts'
+import { scratchFolder } from '../../support/scratch.ts'
 
 t.test('names of parts lead there and back', async (t) => {
   t.equal(partName('/a/b/walk.mp4', 1), '/a/b/walk.mp4')
@@ -14,7 +14,7 @@ t.test('names of parts lead there and back', async (t) => {
 })
 
 t.test('a name is free when none of its parts is taken either', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'parts-'))
+  const folder = scratchFolder(t, 'parts')
   const free = (claimed = new Set<string>()) => freeRecordingName(folder, 'walk', 'mp4', claimed)
   t.equal(free(), 'walk.mp4')
   writeFileSync(join(folder, 'walk.part3.mp4'), '')
