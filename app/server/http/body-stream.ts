@@ -3,7 +3,6 @@
  * next one is asked for; then its buffer is filled again.
  */
 import type { HttpResponse } from 'uWebSockets.js'
-import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
 import type { Gate } from './gate.ts'
 
@@ -18,8 +17,6 @@ const NUDGE_MS = 4000
 /** What a client has to bring in each span, however slowly: else it would hold its place for ever. */
 const SPAN_MS = 60_000
 const SPAN_BYTES = 64 * 1024
-/** So long what is still coming is swallowed before a refusal is answered. */
-const LINGER_MS = 1000
 const spare: Buffer[] = []
 
 interface Filled {
@@ -40,7 +37,6 @@ export class BodyStream {
   #failure: ApiError | null = null
   #wake: (() => void) | null = null
   #over = false
-  #discarding = false
   #lastAt: number
   #nudgedAt: number
   #span: { readonly at: number; readonly received: number }
@@ -97,20 +93,6 @@ export class BodyStream {
     }
   }
 
-  /**
-   * Swallows what is still on its way, for a moment: a client that is sending when its connection is closed may be told of that alone, and
-   * never see why.
-   */
-  async discard(): Promise<void> {
-    this.#discarding = true
-    this.#giveBack()
-    for (const { buffer } of this.#waiting.splice(0)) keep(buffer)
-    this.#queued = 0
-    this.#resume()
-    const deadline = performance.now() + LINGER_MS
-    while (!this.#complete && !this.#over && this.#failure === null && performance.now() < deadline) await delay(20)
-  }
-
   /** The request is over, whatever has come. */
   cancel(): void {
     if (this.#over) return
@@ -131,7 +113,7 @@ export class BodyStream {
       if (this.#paused) this.#resume()
       this.whole()
     }
-    if (this.#over || this.#discarding || this.#failure !== null) return
+    if (this.#over || this.#failure !== null) return
     this.#store(new Uint8Array(chunk))
     if (!isLast) this.#throttle()
     this.#tell()

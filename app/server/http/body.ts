@@ -24,6 +24,8 @@ export class BodyCollector {
   #waiting: { resolve: (body: Buffer) => void; reject: (error: ApiError) => void } | null = null
   readonly #timer: NodeJS.Timeout
   readonly #gate: Gate<BodyLimits>
+  /** Nothing more of it will come. */
+  arrived = false
 
   constructor(
     res: HttpResponse,
@@ -53,6 +55,7 @@ export class BodyCollector {
   }
 
   #receive(chunk: ArrayBuffer, isLast: boolean): void {
+    this.arrived = isLast
     if (this.#outcome !== null) return
     this.#size += chunk.byteLength
     if (this.#size > this.maxBytes) {

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { SESSION_COOKIE } from '../caller.ts'
 import { type ClientAddress, clientAddress } from './address.ts'
+import { endLingering } from './linger.ts'
 import type { Policy } from './policy.ts'
 import { lastItem, wholeHeader } from './proxies.ts'
 import type { CredentialSource } from './route.ts'
@@ -58,8 +59,6 @@ export class Exchange {
   bodyLength = 0
   /** More of the body may come than is worth swallowing: the answer closes the connection. */
   unreadBody = false
-  /** What a client that is still sending is granted before it is refused. */
-  beforeRefusal: (() => Promise<void>) | null = null
   /** Goes out with whatever the answer will be. */
   readonly headers: Record<string, string> = {}
   challenges: readonly string[] = []
@@ -166,8 +165,11 @@ export class Exchange {
       if (this.isHead) {
         this.res.writeHeader('Content-Length', String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength))
         this.res.endWithoutBody()
+      } else if (this.unreadBody) {
+        this.res.writeHeader('Connection', 'close')
+        endLingering(this.res, Buffer.from(body))
       } else {
-        this.res.end(body, this.unreadBody)
+        this.res.end(body)
       }
     })
     this.#end()

@@ -269,7 +269,6 @@ export class Pipeline {
       exchange.unreadBody = false
     })
     exchange.onEnd(() => body.cancel())
-    exchange.beforeRefusal = () => body.discard()
     return body
   }
 
@@ -290,10 +289,10 @@ export class Pipeline {
   }
 
   async #parse(exchange: Exchange, body: BodyCollector): Promise<unknown> {
-    // Stays so where the body is too large or too slow: the rest of it is not waited for.
-    exchange.unreadBody = true
-    const bytes = await body.whole()
-    exchange.unreadBody = false
+    const bytes = await body.whole().finally(() => {
+      // The rest of one that is too large or too slow is not waited for.
+      exchange.unreadBody = !body.arrived
+    })
     return bytes.length === 0 ? undefined : parseJson(bytes, this.#options.limits.jsonDepth)
   }
 
@@ -327,10 +326,8 @@ export class Pipeline {
       log.error({ err: thrown, id, method: exchange.method, path: exchange.path }, 'request failed')
       error = new ApiError('INTERNAL_ERROR', 'The server has failed', id)
     }
-    const answer = () => sendError(exchange, error as ApiError, now())
     if (exchange.done) exchange.abandon()
-    else if (exchange.beforeRefusal === null) answer()
-    else void exchange.beforeRefusal().then(answer)
+    else sendError(exchange, error as ApiError, now())
   }
 
   #validator(route: Route): Validator {

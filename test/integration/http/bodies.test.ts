@@ -12,13 +12,15 @@ t.test('a body announced too large is refused before it comes', async (t) => {
   t.equal((await client.fetch('/api/status')).status, 200)
 })
 
-t.test('a chunked body is cut where it grows too large', async (t) => {
+t.test('a chunked body is refused where it grows too large, and one that never ends is cut', async (t) => {
   const { client } = await serve(t)
   const socket = await client.socket(`${head}Transfer-Encoding: chunked\r\n\r\n`)
   let answer = ''
   let closed = false
+  let sentBefore = 0
   socket.on('data', (data) => {
     answer += data.toString()
+    sentBefore = sent
   })
   socket.on('close', () => {
     closed = true
@@ -26,14 +28,34 @@ t.test('a chunked body is cut where it grows too large', async (t) => {
   const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
   let sent = 0
   await until(() => {
-    if (socket.writable && sent < 1000 && socket.writableLength === 0) {
+    if (socket.writable && socket.writableLength === 0) {
       sent++
       socket.write(chunk)
     }
     return closed
   })
-  t.match(answer, /^HTTP\/1\.1 413 /)
-  t.ok(sent < 1000, 'closed long before the end')
+  t.match(answer, /^HTTP\/1\.1 413 .*Connection: close.*"PAYLOAD_TOO_LARGE"/s)
+  t.ok(sentBefore < sent, 'the answer came while it was sending')
+})
+
+t.test('a client that has sent all of a refused body before it reads sees the answer', async (t) => {
+  const { client } = await serve(t)
+  const socket = await client.socket(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+  socket.pause()
+  const chunk = Buffer.from(`100000\r\n${'x'.repeat(0x100000)}\r\n`)
+  for (let i = 0; i < 100; i++)
+    await new Promise<void>((resolve, reject) => socket.write(chunk, (e) => (e ? reject(e) : resolve())))
+  socket.write('0\r\n\r\n')
+  const answer = await new Promise<string>((resolve) => {
+    let text = ''
+    socket.on('data', (data) => {
+      text += data.toString()
+      if (text.endsWith('}')) resolve(text)
+    })
+    socket.resume()
+  })
+  t.match(answer, /^HTTP\/1\.1 413 .*"PAYLOAD_TOO_LARGE"/s)
+  socket.destroy()
 })
 
 t.test('a chunked body within the limit is taken', async (t) => {

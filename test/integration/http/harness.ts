@@ -150,11 +150,18 @@ export class Client {
       socket.on('close', () => resolve())
       socket.on('data', (data) => {
         answer += data.toString('latin1')
-        if (enough?.test(answer)) socket.destroy()
+        if (enough?.test(answer) || isLast(answer)) socket.destroy()
       })
     })
     return answer
   }
+}
+
+/** A whole answer after which the connection is not used any more. */
+function isLast(answer: string): boolean {
+  const body = answer.indexOf('\r\n\r\n') + 4
+  const length = /^Connection: close\r\n[\s\S]*^Content-Length: (\d+)\r$/m.exec(answer.slice(0, body))?.[1]
+  return length !== undefined && answer.length >= body + Number(length)
 }
 
 export async function serve(t: Scope, options: Partial<HttpServerOptions> & { directory?: string; seen?: Seen } = {}) {
