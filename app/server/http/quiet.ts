@@ -1,7 +1,7 @@
 /**
- * The moment to close a listening socket beside another one on the same port. Linux resets the connections that wait in the queue of a
- * socket that is closed, finished handshakes and others. So it is done when none is on its way, right after the event loop has taken
- * what was there.
+ * The moment to close a listening socket beside another one on the same port. Where net.ipv4.tcp_migrate_req is not set (the image sets
+ * it), Linux resets the connections that wait in the queue of a socket that is closed, finished handshakes and others. So it is done when
+ * none is on its way, right after the event loop has taken what was there.
  */
 import { readFileSync } from 'node:fs'
 
