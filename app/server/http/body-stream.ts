@@ -51,7 +51,7 @@ export class BodyStream {
     client: string,
     stallMs: number,
     /** Called when the last byte has come: the connection can be used again. */
-    private readonly whole: () => void,
+    private readonly arrived: () => void,
   ) {
     gate.enter(client)
     this.#gate = gate
@@ -111,7 +111,7 @@ export class BodyStream {
     if (isLast) {
       this.#complete = true
       if (this.#paused) this.#resume()
-      this.whole()
+      this.arrived()
     }
     if (this.#over || this.#failure !== null) return
     this.#store(new Uint8Array(chunk))

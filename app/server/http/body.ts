@@ -24,15 +24,15 @@ export class BodyCollector {
   #waiting: { resolve: (body: Buffer) => void; reject: (error: ApiError) => void } | null = null
   readonly #timer: NodeJS.Timeout
   readonly #gate: Gate<BodyLimits>
-  /** Nothing more of it will come. */
-  arrived = false
 
   constructor(
     res: HttpResponse,
     gate: Gate<BodyLimits>,
     /** Whose share of the gate it takes. */
     readonly client: string,
-    readonly maxBytes = gate.limits.bytes,
+    readonly maxBytes: number,
+    /** Called when the last byte has come: the connection can be used again. */
+    private readonly arrived: () => void,
   ) {
     gate.enter(client)
     this.#gate = gate
@@ -55,7 +55,7 @@ export class BodyCollector {
   }
 
   #receive(chunk: ArrayBuffer, isLast: boolean): void {
-    this.arrived = isLast
+    if (isLast) this.arrived()
     if (this.#outcome !== null) return
     this.#size += chunk.byteLength
     if (this.#size > this.maxBytes) {

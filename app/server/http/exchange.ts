@@ -59,6 +59,8 @@ export class Exchange {
   bodyLength = 0
   /** More of the body may come than is worth swallowing: the answer closes the connection. */
   unreadBody = false
+  /** All of the body has come. */
+  bodyArrived = false
   /** Goes out with whatever the answer will be. */
   readonly headers: Record<string, string> = {}
   challenges: readonly string[] = []
@@ -165,7 +167,7 @@ export class Exchange {
       if (this.isHead) {
         this.res.writeHeader('Content-Length', String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength))
         this.res.endWithoutBody()
-      } else if (this.unreadBody) {
+      } else if (this.unreadBody && !this.bodyArrived) {
         this.res.writeHeader('Connection', 'close')
         endLingering(this.res, Buffer.from(body))
       } else {

@@ -18,20 +18,27 @@ const LOOK_MS = 100
 export function endLingering(res: HttpResponse, body: Uint8Array): void {
   const deadline = performance.now() + LINGER_MS
   let heardAt = performance.now()
+  let over = false
   const timer = setInterval(() => {
     const now = performance.now()
     if (now >= deadline) res.close()
     else if (now - heardAt >= QUIET_MS) complete()
   }, LOOK_MS)
-  const complete = () => {
+  const end = () => {
+    over = true
     clearInterval(timer)
+  }
+  const complete = () => {
+    end()
     res.cork(() => {
       const [, done] = res.tryEnd(body.subarray(res.getWriteOffset()), body.length)
       if (!done) res.close()
     })
   }
-  res.onAborted(() => clearInterval(timer))
+  res.onAborted(end)
   res.onData((_chunk, isLast) => {
+    // uWS goes on telling what comes behind the end, where nothing may be done any more.
+    if (over) return
     heardAt = performance.now()
     if (isLast) complete()
   })

@@ -254,9 +254,11 @@ export class Pipeline {
     if (bodyLength > bodyBytes) throw tooLarge(bodyBytes)
   }
 
-  #collect(exchange: Exchange, { bodyBytes }: Route): BodyCollector | null {
+  #collect(exchange: Exchange, { bodyBytes = this.#gate.limits.bytes }: Route): BodyCollector | null {
     if (!exchange.unreadBody && exchange.bodyLength === 0) return null
-    const body = new BodyCollector(exchange.res, this.#gate, exchange.client.key, bodyBytes)
+    const body = new BodyCollector(exchange.res, this.#gate, exchange.client.key, bodyBytes, () => {
+      exchange.bodyArrived = true
+    })
     exchange.onEnd(() => body.cancel())
     return body
   }
@@ -266,7 +268,7 @@ export class Pipeline {
     // Whatever is answered before the end has come: the rest is not waited for.
     exchange.unreadBody = true
     const body = new BodyStream(exchange.res, this.#gate, exchange.client.key, this.#options.limits.uploadStallMs, () => {
-      exchange.unreadBody = false
+      exchange.bodyArrived = true
     })
     exchange.onEnd(() => body.cancel())
     return body
@@ -289,10 +291,9 @@ export class Pipeline {
   }
 
   async #parse(exchange: Exchange, body: BodyCollector): Promise<unknown> {
-    const bytes = await body.whole().finally(() => {
-      // The rest of one that is too large or too slow is not waited for.
-      exchange.unreadBody = !body.arrived
-    })
+    // The rest of one that is too large or too slow is not waited for.
+    exchange.unreadBody = true
+    const bytes = await body.whole()
     return bytes.length === 0 ? undefined : parseJson(bytes, this.#options.limits.jsonDepth)
   }
 

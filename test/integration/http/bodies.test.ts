@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Seen, serve, until } from './harness.ts'
+import { isLast, Seen, serve, until } from './harness.ts'
 
 const head = 'PUT /api/things/1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n'
 
@@ -50,11 +50,26 @@ t.test('a client that has sent all of a refused body before it reads sees the an
     let text = ''
     socket.on('data', (data) => {
       text += data.toString()
-      if (text.endsWith('}')) resolve(text)
+      if (isLast(text)) resolve(text)
     })
     socket.resume()
   })
   t.match(answer, /^HTTP\/1\.1 413 .*"PAYLOAD_TOO_LARGE"/s)
+  socket.destroy()
+})
+
+t.test('a refused client that falls silent, then ends its body, harms nobody', async (t) => {
+  const { client } = await serve(t)
+  const socket = await client.socket(`${head}Transfer-Encoding: chunked\r\n\r\n20000\r\n${'x'.repeat(0x20000)}\r\n`)
+  let answer = ''
+  socket.on('data', (data) => {
+    answer += data.toString()
+  })
+  await until(() => isLast(answer))
+  t.match(answer, /^HTTP\/1\.1 413 .*"PAYLOAD_TOO_LARGE"/s)
+  socket.write('3\r\nabc\r\n0\r\n\r\n')
+  socket.write('GET /api/status HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin\r\n\r\n')
+  await until(() => answer.includes('"ok":true'))
   socket.destroy()
 })
 

@@ -158,7 +158,7 @@ export class Client {
 }
 
 /** A whole answer after which the connection is not used any more. */
-function isLast(answer: string): boolean {
+export function isLast(answer: string): boolean {
   const body = answer.indexOf('\r\n\r\n') + 4
   const length = /^Connection: close\r\n[\s\S]*^Content-Length: (\d+)\r$/m.exec(answer.slice(0, body))?.[1]
   return length !== undefined && answer.length >= body + Number(length)
