@@ -63,7 +63,7 @@ export function recordingPlansRoutes(triggers: TriggeredRecordings, schedule: Re
       errors: ['NOT_FOUND', 'INVALID_FORMAT', 'UNSUPPORTED_SETTING'],
       handler: async ({ body, caller }) => {
         wholeDevice(caller)
-        await schedule.change(body.schedules)
+        schedule.change(body.schedules)
         return view(schedule, caller)
       },
     }),

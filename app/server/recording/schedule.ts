@@ -1,16 +1,18 @@
 /**
  * Recordings at set times. What falls into a time when the device is off is not made up for; where the clock is changed for summer time, the
- * cron library decides. A recording that runs already is not disturbed: that time is left out.
+ * cron library decides; a step of the clock neither holds up nor repeats anything. A recording that runs already is not disturbed: that time
+ * is left out.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import cron, { type ScheduledTask } from 'node-cron'
+import cron from 'node-cron'
 import type { Bus } from '../bus.ts'
 import { type Cameras, QUALITIES } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, errorText, InvalidRequest } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Store, Table } from '../store/index.ts'
+import { CronTimer, nextCronTime } from './cron-timer.ts'
 import { AUDIO_CODECS, CONTAINERS, chooseFormat, MODES, VIDEO_CODECS } from './formats.ts'
 import type { Recorder } from './recorder.ts'
 
@@ -51,9 +53,11 @@ const KEY = 'recordingSchedule'
 
 export class RecordingSchedule implements Component {
   private table: Table<string, unknown> | undefined
-  private tasks: ScheduledTask[] = []
-  /** Lists replace each other one after the other. */
-  private turn: Promise<void> = Promise.resolve()
+  /** By name. */
+  private readonly timers = new Map<string, CronTimer>()
+  private readonly onStep = () => {
+    for (const timer of this.timers.values()) timer.look()
+  }
 
   constructor(
     private readonly store: Store,
@@ -66,11 +70,12 @@ export class RecordingSchedule implements Component {
   start(): void {
     this.table = this.store.table('settings')
     this.apply(this.entries)
+    this.bus.on('clock-stepped', this.onStep)
   }
 
-  async stop(): Promise<void> {
-    await this.turn
-    await this.clear()
+  stop(): void {
+    this.bus.off('clock-stepped', this.onStep)
+    this.apply([])
     this.table = undefined
   }
 
@@ -81,41 +86,37 @@ export class RecordingSchedule implements Component {
 
   /** When an entry is due next; null: switched off, or never. */
   nextRun({ name }: ScheduleEntry): Date | null {
-    return this.tasks.find((task) => task.name === name)?.getNextRun() ?? null
+    return this.timers.get(name)?.next ?? null
   }
 
   /** Replaces the whole list, or throws what is wrong with it and changes nothing. */
-  async change(entries: readonly ScheduleEntry[]): Promise<void> {
+  change(entries: readonly ScheduleEntry[]): void {
     for (const [i, entry] of entries.entries()) {
       const field = `body.schedules.${i}`
       const checked = cron.validateDetailed(entry.cron)
       if (!checked.valid) throw new InvalidRequest(`${field}.cron`, checked.errors[0]?.message ?? 'no cron expression')
+      if (nextCronTime(entry.cron) === null) throw new InvalidRequest(`${field}.cron`, 'There is no such time')
       if (entries.findIndex(({ name }) => name === entry.name) !== i)
         throw new InvalidRequest(`${field}.name`, 'The name is taken')
       this.cameras.view(entry.camera)
       checkFormat(entry)
     }
     this.store.transaction(() => this.table?.put(KEY, entries))
-    const turn = this.turn.then(async () => {
-      await this.clear()
-      this.apply(this.entries)
-    })
-    this.turn = turn.catch(() => undefined)
-    await turn
+    this.apply(entries)
     this.bus.publish('config', 'recording_schedule_changed', { entries: entries.length })
   }
 
   private apply(entries: readonly ScheduleEntry[]): void {
+    for (const timer of this.timers.values()) timer.stop()
+    this.timers.clear()
     for (const entry of entries.filter(({ enabled }) => enabled)) {
-      const options = { name: entry.name, suppressMissedWarning: true, unref: true, logger: this.quiet() }
-      this.tasks.push(cron.schedule(entry.cron, () => this.run(entry), options))
+      const timer = new CronTimer(
+        () => nextCronTime(entry.cron),
+        () => void this.run(entry),
+      )
+      this.timers.set(entry.name, timer)
+      timer.start()
     }
-  }
-
-  private async clear(): Promise<void> {
-    const tasks = this.tasks
-    this.tasks = []
-    for (const task of tasks) await task.destroy()
   }
 
   /** Never throws: the next time is tried anew. */
@@ -133,16 +134,6 @@ export class RecordingSchedule implements Component {
       const code = error instanceof ApiError ? error.code : 'INTERNAL_ERROR'
       this.log.error({ schedule: name, camera, error: errorText(error) }, 'scheduled recording not started')
       this.bus.publish('recording', 'schedule_failed', { schedule: name, camera, code })
-    }
-  }
-
-  /** The library's messages in our log. */
-  private quiet() {
-    return {
-      info: (message: string) => this.log.debug(message),
-      warn: (message: string) => this.log.warn(message),
-      error: (message: string | Error) => this.log.error({ error: errorText(message) }, 'schedule'),
-      debug: (message: string | Error) => this.log.debug(errorText(message)),
     }
   }
 }
