@@ -3,7 +3,7 @@
 #include "events.h"
 #include "log.h"
 
-#define SOUND_TICK_MS 250
+#define TICK_MS 250
 /* For the sound of the last pictures, which comes after them. */
 #define LAST_SOUND_US (250 * 1000)
 
@@ -109,13 +109,14 @@ static CamRecorder *recorder_new(const CamRecorderSetup *setup)
     return self;
 }
 
-/* Dead sound must not keep the file waiting. */
-static gboolean on_sound_tick(gpointer data)
+/* Dead sound must not keep the file waiting, nor dead pictures the end. */
+static gboolean on_tick(gpointer data)
 {
     CamRecorder *self = data;
 
     g_mutex_lock(&self->lock);
     cam_recorder_pump_sound(self, FALSE);
+    cam_recorder_check_limit(self);
     g_mutex_unlock(&self->lock);
     return G_SOURCE_CONTINUE;
 }
@@ -126,7 +127,6 @@ static void start_sound(CamRecorder *self)
         return;
     self->audio_consumer = cam_audio_attach(self->audio, self->spec.audio,
                                             &(CamAudioConsumer){cam_recorder_deliver_sound, self});
-    self->sound_timer = g_timeout_add(SOUND_TICK_MS, on_sound_tick, self);
 }
 
 static void collect(GstBuffer *unit, gpointer units)
@@ -159,12 +159,13 @@ static void start_hub(CamRecorder *self)
 {
     GstClockTime past = 0;
 
-    self->trigger = cam_now();
+    self->trigger = self->fed_at = cam_now();
     if (self->spec.pre_roll_ms > 0 && self->spec.mode == CAM_RECORD_VIDEO) {
         past = self->trigger - (GstClockTime)self->spec.pre_roll_ms * GST_MSECOND;
         cam_container_allow(self->part->container, cam_hub_kept(self->hub));
     }
     self->sound_held = TRUE;
+    self->timer = g_timeout_add(TICK_MS, on_tick, self);
     start_sound(self);
     attach(self, past);
     add_past_sound(self, past);
@@ -272,7 +273,7 @@ void cam_recorder_end(CamRecorder *self, CamRecorderEnd reason)
     }
     self->ending = TRUE;
     self->reason = reason;
-    g_clear_handle_id(&self->sound_timer, g_source_remove);
+    g_clear_handle_id(&self->timer, g_source_remove);
     if (self->timelapse) {
         self->missed = cam_timelapse_missed(self->timelapse);
         cam_timelapse_stop(self->timelapse);
@@ -304,7 +305,7 @@ void cam_recorder_resume(CamRecorder *self)
     g_mutex_lock(&self->lock);
     self->paused = FALSE;
     self->need_key = !self->timelapse;
-    self->resumed_at = cam_now();
+    self->resumed_at = self->fed_at = cam_now();
     g_mutex_unlock(&self->lock);
     if (self->timelapse)
         cam_timelapse_pause(self->timelapse, FALSE);

@@ -10,6 +10,9 @@
 #define MISMATCH_CHECKS 3
 /* A key frame that was under way when the recording went on is not from the pause. */
 #define RESUME_TOLERANCE (100 * GST_MSECOND)
+/* Pictures that are late by more than that do not come: it is longer than a camera is waited for
+ * before "no signal" stands in for it. */
+#define OVERDUE (6 * GST_SECOND)
 
 static gboolean is_key(GstBuffer *au)
 {
@@ -62,19 +65,36 @@ static gboolean fits(CamRecorder *self, GstBuffer *au)
     return !self->mismatch;
 }
 
-/* With lock held: TRUE for a frame AT the end or after it. */
-static gboolean over_limit(CamRecorder *self, GstClockTime at)
+/* With lock held. */
+static GstClockTime captured_until(CamRecorder *self, GstClockTime at)
 {
-    GstClockTime captured = self->captured;
+    return self->captured + (self->running ? at - self->span_from : 0);
+}
 
-    if (self->running)
-        captured += at - self->span_from;
+/* With lock held: TRUE once that much is CAPTURED; the end is asked for. */
+static gboolean is_full(CamRecorder *self, GstClockTime captured)
+{
     if (!self->limit || captured + TOLERANCE < self->limit + self->pre_roll)
         return FALSE;
     if (!self->full)
         cam_recorder_request_end(self, CAM_END_DURATION, NULL);
     self->full = TRUE;
     return TRUE;
+}
+
+/* With lock held: TRUE for a frame AT the end or after it. */
+static gboolean over_limit(CamRecorder *self, GstClockTime at)
+{
+    return is_full(self, captured_until(self, at));
+}
+
+void cam_recorder_check_limit(CamRecorder *self)
+{
+    GstClockTime waited = cam_now() - self->fed_at;
+
+    /* The time of what did not come counts as captured. */
+    if (!self->paused && waited > OVERDUE)
+        is_full(self, captured_until(self, self->last_pts) + waited);
 }
 
 /* With lock held. */
@@ -149,6 +169,7 @@ static gboolean write_unit(CamRecorder *self, GstBuffer *au)
         return FALSE;
     self->last_pts = at;
     self->span_end = captured_end;
+    self->fed_at = cam_now();
     if (self->frames++ == 0)
         cam_recorder_tell_began(self, at);
     self->part->frames++;

@@ -1,0 +1,155 @@
+/* Recordings whose pictures stop coming. */
+#include "audio_codec.h"
+#include "encoder_choice.h"
+#include "events.h"
+#include "recorder.h"
+#include "wait.h"
+
+#include <glib/gstdio.h>
+
+#define FPS 10
+#define LIMIT_MS 1000
+
+static char *folder;
+
+/* A recording of a stream whose pictures the test gives. */
+typedef struct {
+    CamHub *hub;
+    CamRecorder *recorder;
+    char *path;
+    GstClockTime next; /* picture's time */
+    gboolean over;
+    JsonObject *ended; /* the event */
+} Taking;
+
+static Taking takings[3];
+
+static void on_event(const char *method, JsonObject *params, gpointer user_data)
+{
+    if (g_str_equal(method, "recorder.ended"))
+        takings[json_object_get_int_member(params, "id")].ended = json_object_ref(params);
+}
+
+static void on_ended(CamRecorder *recorder, gpointer user_data)
+{
+    ((Taking *)user_data)->over = TRUE;
+}
+
+static Taking *start(int id, CamCamera *camera)
+{
+    CamStreamConfig config = {
+        .name = "s", .width = 160, .height = 120, .fps = FPS, .bitrate_kbps = 200, .gop = 10 * FPS};
+    g_autofree char *name = g_strdup_printf("%d.mp4", id);
+    Taking *taking = &takings[id];
+    CamRecorderSetup setup = {.id = id,
+                              .camera = camera,
+                              .spec = {.duration_ms = LIMIT_MS},
+                              .ended = on_ended,
+                              .user_data = taking};
+    int error_number;
+
+    *taking = (Taking){.hub = cam_hub_new(&config, NULL, NULL),
+                       .path = g_build_filename(folder, name, NULL),
+                       .next = cam_now()};
+    setup.path = taking->path;
+    setup.hub = cam_hub_ref(taking->hub);
+    taking->recorder = cam_recorder_start(&setup, &error_number);
+    g_assert_nonnull(taking->recorder);
+    return taking;
+}
+
+static void give(Taking *taking, int pictures)
+{
+    GstCaps *caps = gst_caps_from_string("video/x-raw,format=I420,width=160,height=120,"
+                                         "framerate=10/1");
+
+    for (int i = 0; i < pictures; i++, taking->next += GST_SECOND / FPS) {
+        GstBuffer *picture = gst_buffer_new_allocate(NULL, 160 * 120 * 3 / 2, NULL);
+
+        gst_buffer_memset(picture, 0, (guint8)(16 + i), gst_buffer_get_size(picture));
+        cam_hub_push_raw(taking->hub, picture, caps, taking->next);
+        gst_buffer_unref(picture);
+    }
+    gst_caps_unref(caps);
+}
+
+static gint64 frames(Taking *taking)
+{
+    JsonObject *stats = cam_recorder_stats(taking->recorder);
+    gint64 n = json_object_get_int_member(stats, "frames");
+
+    json_object_unref(stats);
+    return n;
+}
+
+static gboolean has_five(gpointer taking)
+{
+    return frames(taking) == 5;
+}
+
+static gboolean has_ended(gpointer taking)
+{
+    return ((Taking *)taking)->over && ((Taking *)taking)->ended;
+}
+
+static gboolean is_closed(gpointer unused)
+{
+    return !cam_cameras_closing();
+}
+
+static void check_end(Taking *taking, const char *reason, gint64 pictures)
+{
+    g_assert_true(wait_for(has_ended, taking));
+    g_assert_cmpstr(json_object_get_string_member(taking->ended, "reason"), ==, reason);
+    g_assert_cmpint(json_object_get_int_member(taking->ended, "frames"), ==, pictures);
+}
+
+static void clear(Taking *taking)
+{
+    cam_hub_close(taking->hub);
+    cam_hub_unref(taking->hub);
+    json_object_unref(taking->ended);
+    g_remove(taking->path);
+    g_free(taking->path);
+}
+
+/* Of one the pictures stop, of one none ever comes: both end. A pause may last. */
+static void test_limit_without_pictures(void)
+{
+    CamCameraSetup setup = {.spec = {.type = CAM_SOURCE_TEST}, .mode = {160, 120, FPS}};
+    CamCamera *camera = cam_camera_new(&setup);
+    Taking *stopping = start(0, camera), *empty = start(1, camera), *paused = start(2, camera);
+
+    cam_events_set_sink(on_event, NULL);
+    give(stopping, 5);
+    give(paused, 5);
+    g_assert_true(wait_for(has_five, stopping));
+    g_assert_true(wait_for(has_five, paused));
+    cam_recorder_pause(paused->recorder);
+    check_end(stopping, "duration", 5);
+    check_end(empty, "duration", 0);
+    g_assert_false(paused->over);
+    cam_recorder_end(paused->recorder, CAM_END_STOPPED);
+    check_end(paused, "stopped", 5);
+    for (guint i = 0; i < G_N_ELEMENTS(takings); i++)
+        clear(&takings[i]);
+    cam_events_set_sink(NULL, NULL);
+    cam_camera_close(camera);
+    g_assert_true(wait_for(is_closed, NULL));
+    cam_camera_unref(camera);
+}
+
+int main(int argc, char **argv)
+{
+    int result;
+
+    g_test_init(&argc, &argv, NULL);
+    gst_init(NULL, NULL);
+    cam_encoder_choice_probe();
+    folder = g_dir_make_tmp("recorder-XXXXXX", NULL);
+    g_test_add_func("/recorder/limit_without_pictures", test_limit_without_pictures);
+    result = g_test_run();
+    g_rmdir(folder);
+    g_free(folder);
+    return result;
+}
