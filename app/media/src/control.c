@@ -1,6 +1,7 @@
 /* Dispatch, and the methods of the helper and its cameras. */
 #include "control_private.h"
 #include "encoder_choice.h"
+#include "events.h"
 #include "log.h"
 
 #include <errno.h>
@@ -99,6 +100,18 @@ CamCamera *cam_service_camera(CamService *service, CamRpcCall *call, int id)
 static void reply_empty(CamRpcCall *call)
 {
     cam_rpc_call_reply(call, json_object_new());
+}
+
+static gboolean reply_now(gpointer call)
+{
+    reply_empty(call);
+    return G_SOURCE_REMOVE;
+}
+
+/* Whoever has the answer knows the state that the request brought about: its event is queued. */
+static void reply_after_events(CamRpcCall *call)
+{
+    cam_main_invoke(reply_now, call, NULL);
 }
 
 static void helper_info(CamService *service, CamRpcCall *call, JsonObject *params)
@@ -227,7 +240,7 @@ static void camera_add(CamService *service, CamRpcCall *call, JsonObject *params
             service->selected = setup.id;
             mount_selected(service);
         }
-        reply_empty(call);
+        reply_after_events(call);
     }
     cam_source_spec_clear(&setup.spec);
     cam_audio_spec_clear(&setup.audio);
@@ -294,7 +307,7 @@ static void camera_configure(CamService *service, CamRpcCall *call, JsonObject *
         mount(service, camera, "/cam/%d/%s", id, streams[i].name);
     if (id == service->selected)
         mount_selected(service);
-    reply_empty(call);
+    reply_after_events(call);
 }
 
 static void camera_set_controls(CamService *service, CamRpcCall *call, JsonObject *params)
@@ -331,7 +344,7 @@ static void camera_restart(CamService *service, CamRpcCall *call, JsonObject *pa
     if (!camera)
         return;
     cam_camera_restart(camera);
-    reply_empty(call);
+    reply_after_events(call);
 }
 
 static void camera_select(CamService *service, CamRpcCall *call, JsonObject *params)
