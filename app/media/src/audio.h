@@ -22,6 +22,7 @@ typedef struct {
 CamAudio *cam_audio_new(const CamAudioSpec *spec, int camera);
 CamAudio *cam_audio_ref(CamAudio *audio);
 void cam_audio_unref(CamAudio *audio);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CamAudio, cam_audio_unref)
 /* The camera is gone: nothing comes any more. Main thread. */
 void cam_audio_close(CamAudio *audio);
 

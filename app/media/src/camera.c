@@ -60,6 +60,7 @@ void cam_camera_set_audio(CamCamera *camera, const CamAudioSpec *spec)
     g_clear_pointer(&camera->audio, cam_audio_unref);
     if (spec->type != CAM_AUDIO_NONE)
         camera->audio = cam_audio_new(spec, camera->id);
+    cam_camera_renew_sound(camera);
 }
 
 int cam_camera_id(CamCamera *camera)

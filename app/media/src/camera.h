@@ -47,16 +47,16 @@ CamHub *cam_camera_hub(CamCamera *camera, const char *name);
 CamHub *cam_camera_private_hub(CamCamera *camera, const CamStreamConfig *config, gboolean alone);
 void cam_camera_release_hub(CamCamera *camera, CamHub *hub);
 
-/* Keeps BYTES of HUB's past and, unless CODEC is NULL, of the camera's sound; 0 ends it. FALSE: the
- * sound cannot be had. */
-gboolean cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec);
+/* Keeps BYTES of HUB's past and, unless CODEC is NULL, of the sound while the camera has one; 0
+ * ends it. */
+void cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec);
 /* The sound that is kept, from FROM on; nothing where it is of another codec. */
 void cam_camera_replay_sound(CamCamera *camera, CamAudioCodec codec, GstClockTime from,
                              CamRingFunc func, gpointer user_data);
 
 /* The camera's sound with a reference; NULL: it has none. */
 CamAudio *cam_camera_audio(CamCamera *camera);
-/* Who listens to the old sound hears no more. */
+/* Who listens to the old sound hears no more; what is kept begins anew with this one. */
 void cam_camera_set_audio(CamCamera *camera, const CamAudioSpec *spec);
 
 typedef struct {

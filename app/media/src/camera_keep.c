@@ -12,32 +12,37 @@ static gboolean keeps_anything(CamCamera *camera)
     return FALSE;
 }
 
+void cam_camera_renew_sound(CamCamera *camera)
+{
+    g_clear_pointer(&camera->sound, cam_sound_ring_free);
+    if (camera->audio && camera->sound_bytes > 0)
+        camera->sound = cam_sound_ring_new(camera->audio, camera->sound_codec, camera->sound_bytes);
+}
+
 /* A ring of another codec, or of another size, begins anew. */
-static gboolean keep_sound(CamCamera *camera, CamAudioCodec codec, gsize bytes)
+static void keep_sound(CamCamera *camera, CamAudioCodec codec, gsize bytes)
 {
     gsize size = MIN(bytes, SOUND_MAX_BYTES);
 
-    if (camera->sound && cam_sound_ring_is(camera->sound, codec, size))
-        return TRUE;
-    g_clear_pointer(&camera->sound, cam_sound_ring_free);
-    if (camera->audio)
-        camera->sound = cam_sound_ring_new(camera->audio, codec, size);
-    return camera->sound != NULL;
+    if (camera->sound_codec == codec && camera->sound_bytes == size)
+        return;
+    camera->sound_codec = codec;
+    camera->sound_bytes = size;
+    cam_camera_renew_sound(camera);
 }
 
-gboolean cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec)
+void cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec)
 {
-    if (bytes > 0 && codec && !keep_sound(camera, *codec, bytes))
-        return FALSE;
     cam_hub_keep(hub, bytes);
-    if (!keeps_anything(camera) || (bytes > 0 && !codec))
-        g_clear_pointer(&camera->sound, cam_sound_ring_free);
-    return TRUE;
+    if (bytes > 0 && codec)
+        keep_sound(camera, *codec, bytes);
+    else if (bytes > 0 || !keeps_anything(camera))
+        keep_sound(camera, CAM_AUDIO_AAC, 0);
 }
 
 void cam_camera_replay_sound(CamCamera *camera, CamAudioCodec codec, GstClockTime from,
                              CamRingFunc func, gpointer user_data)
 {
-    if (camera->sound && cam_sound_ring_codec(camera->sound) == codec)
+    if (camera->sound && camera->sound_codec == codec)
         cam_sound_ring_replay(camera->sound, from, func, user_data);
 }

@@ -34,7 +34,9 @@ struct _CamCamera {
     gboolean closing; /* a source is on its way out in a thread of its own */
     gboolean closed;
     guint timer;
-    CamSoundRing *sound; /* NULL: none is kept */
+    CamSoundRing *sound; /* NULL: none is kept, or the camera has none */
+    CamAudioCodec sound_codec;
+    gsize sound_bytes; /* to be kept; 0: none */
     GstClockTime next_try, opened_at, first_frame_limit, decoder_idle_since;
     CamState state;
     char *reason;
@@ -62,6 +64,9 @@ extern const CamSourceEvents cam_camera_source_events, cam_camera_no_signal_even
 /* camera.c, on the main thread */
 void cam_camera_signal_arrived(CamCamera *camera, guint64 generation);
 void cam_camera_source_lost(CamCamera *camera, guint64 generation, const char *reason);
+
+/* camera_keep.c, main thread: begins to keep the sound that the camera has now. */
+void cam_camera_renew_sound(CamCamera *camera);
 
 /* camera_streams.c, main thread */
 CamHub *cam_camera_add_hub(CamCamera *camera, const CamStreamConfig *config);

@@ -47,28 +47,32 @@ static void on_recorder_ended(CamRecorder *recorder, gpointer user_data)
     g_idle_add_full(G_PRIORITY_DEFAULT, reply_stops, reply, stop_reply_free);
 }
 
-/* FALSE: CALL was answered, this machine or CAMERA cannot make it. */
-static gboolean can_record(CamRpcCall *call, const CamRecordingSpec *spec, CamAudio *audio)
+/* FALSE: CALL was answered, this machine or the camera cannot make it. */
+static gboolean can_hear(CamRpcCall *call, CamAudio *audio, CamAudioCodec codec)
 {
     GstCaps *caps = NULL;
 
-    if (!*cam_encoder_choice_all(spec->video)) {
-        cam_rpc_call_fail(call, CAM_RPC_UNSUPPORTED, "no encoder for this video codec", NULL);
-        return FALSE;
-    }
-    if (!spec->has_audio)
-        return TRUE;
     if (!audio) {
         cam_rpc_call_fail(call, CAM_RPC_UNSUPPORTED, "the camera has no sound", NULL);
         return FALSE;
     }
-    caps = cam_audio_caps(audio, spec->audio);
+    caps = cam_audio_caps(audio, codec);
     if (!caps) {
         cam_rpc_call_fail(call, CAM_RPC_UNSUPPORTED, "no encoder for this audio codec", NULL);
         return FALSE;
     }
     gst_caps_unref(caps);
     return TRUE;
+}
+
+/* Likewise. */
+static gboolean can_record(CamRpcCall *call, const CamRecordingSpec *spec, CamAudio *audio)
+{
+    if (!*cam_encoder_choice_all(spec->video)) {
+        cam_rpc_call_fail(call, CAM_RPC_UNSUPPORTED, "no encoder for this video codec", NULL);
+        return FALSE;
+    }
+    return !spec->has_audio || can_hear(call, audio, spec->audio);
 }
 
 /* What the recording's encoder is to make, from the named stream and the wish. */
@@ -290,24 +294,21 @@ void cam_method_camera_set_buffer(CamService *service, CamRpcCall *call, JsonObj
     gboolean named = cam_params_given(&in, "audio"), with_sound;
     CamAudioCodec codec = CAM_AUDIO_AAC;
     CamCamera *camera;
-    CamAudio *audio;
+    g_autoptr(CamAudio) audio = NULL;
     CamHub *hub;
 
     with_sound = cam_params_recorded_audio(&in, "audio", TRUE, &codec);
     if (cam_service_refuse(call, &fault) || !(camera = cam_service_camera(service, call, id)))
         return;
     audio = cam_camera_audio(camera);
-    if (!audio && !named)
-        with_sound = FALSE;
-    g_clear_pointer(&audio, cam_audio_unref);
+    if (bytes > 0 && named && with_sound && !can_hear(call, audio, codec))
+        return;
     hub = cam_camera_hub(camera, stream);
     if (!hub) {
         cam_rpc_call_fail(call, CAM_RPC_NOT_FOUND, "no such stream", NULL);
         return;
     }
-    if (cam_camera_keep(camera, hub, bytes, with_sound ? &codec : NULL))
-        cam_rpc_call_reply(call, json_object_new());
-    else
-        cam_rpc_call_fail(call, CAM_RPC_UNSUPPORTED, "no such sound", NULL);
+    cam_camera_keep(camera, hub, bytes, with_sound ? &codec : NULL);
     cam_hub_unref(hub);
+    cam_rpc_call_reply(call, json_object_new());
 }

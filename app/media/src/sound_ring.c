@@ -2,8 +2,6 @@
 
 struct _CamSoundRing {
     CamAudio *audio;
-    CamAudioCodec codec;
-    gsize max_bytes;
     guint consumer;
     GMutex lock;
     CamRing *ring;
@@ -25,8 +23,6 @@ CamSoundRing *cam_sound_ring_new(CamAudio *audio, CamAudioCodec codec, gsize max
     CamSoundRing *self = g_new0(CamSoundRing, 1);
 
     self->audio = cam_audio_ref(audio);
-    self->codec = codec;
-    self->max_bytes = max_bytes;
     self->ring = cam_ring_new(max_bytes);
     g_mutex_init(&self->lock);
     self->consumer = cam_audio_attach(audio, codec, &(CamAudioConsumer){deliver, self});
@@ -42,16 +38,6 @@ void cam_sound_ring_free(CamSoundRing *self)
     cam_ring_free(self->ring);
     g_mutex_clear(&self->lock);
     g_free(self);
-}
-
-CamAudioCodec cam_sound_ring_codec(CamSoundRing *self)
-{
-    return self->codec;
-}
-
-gboolean cam_sound_ring_is(CamSoundRing *self, CamAudioCodec codec, gsize max_bytes)
-{
-    return self->codec == codec && self->max_bytes == max_bytes;
 }
 
 void cam_sound_ring_replay(CamSoundRing *self, GstClockTime from, CamRingFunc func,

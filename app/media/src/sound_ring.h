@@ -9,9 +9,6 @@ typedef struct _CamSoundRing CamSoundRing;
 /* NULL: this machine has no encoder for CODEC. */
 CamSoundRing *cam_sound_ring_new(CamAudio *audio, CamAudioCodec codec, gsize max_bytes);
 void cam_sound_ring_free(CamSoundRing *ring);
-CamAudioCodec cam_sound_ring_codec(CamSoundRing *ring);
-/* Made with just these. */
-gboolean cam_sound_ring_is(CamSoundRing *ring, CamAudioCodec codec, gsize max_bytes);
 /* All units from FROM on. */
 void cam_sound_ring_replay(CamSoundRing *ring, GstClockTime from, CamRingFunc func,
                            gpointer user_data);
