@@ -1,4 +1,5 @@
 /** The helper's life as the supervisor sees it: a table of transitions, pure. */
+import { backoff } from '../backoff.ts'
 
 export type HelperPhase = 'stopped' | 'starting' | 'up' | 'waiting'
 export type HelperInput = 'start' | 'connected' | 'lost' | 'retry' | 'stop'
@@ -20,5 +21,5 @@ const LAST_DELAY_MS = 5000
 
 /** Waiting time before restart number `failures` (1 is the first) since the helper last ran for a while. */
 export function restartDelay(failures: number): number {
-  return Math.min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, failures - 1))
+  return backoff(failures, FIRST_DELAY_MS, LAST_DELAY_MS)
 }

@@ -3,6 +3,7 @@
  * Age counts only while the clock may be believed, lest a wrong date deletes everything.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoff } from '../backoff.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
@@ -27,6 +28,9 @@ const MAKE_ROOM_MS = 15_000
 /** A file that is still being read gives its space back later; until then it counts as given back. */
 const OWED_MS = 30_000
 const GIVEN_BACK_MS = 500
+/** What could not be deleted is tried again after that, then ever less often. */
+const FIRST_RETRY_MS = 5000
+const LAST_RETRY_MS = 600_000
 const ALERT_INTERVAL_MS = 60_000
 const MEASURE_EVERY_MS = 5000
 /** So much of the quota is kept free, for what is recorded between two measurements. */
@@ -49,8 +53,8 @@ export class Retention implements Component {
   private work: Promise<unknown> = Promise.resolve()
   private ageDue = Number.NEGATIVE_INFINITY
   private owed = { bytes: 0, until: 0 }
-  /** Could not be deleted; another try would fail as well. */
-  private readonly stuck = new Set<number>()
+  /** Could not be deleted, and until when (monotonic) the others go on without them. */
+  private readonly stuck = new Map<number, { readonly failures: number; readonly until: number }>()
   private exhausted = false
   /** Bytes that the quota is about; undefined: not measured, as there is none. */
   private used: number | undefined
@@ -74,7 +78,9 @@ export class Retention implements Component {
     private readonly measureUsed: () => Promise<number>,
     /** Where a recording is still to be copied to. */
     private readonly waitingFor: (id: number) => readonly CopyPlace[] = () => [],
-  ) {}
+  ) {
+    catalogue.onRemove((id) => void this.stuck.delete(id))
+  }
 
   start(): void {
     this.trust = new ClockTrust(this.store, this.clock)
@@ -116,11 +122,9 @@ export class Retention implements Component {
   }
 
   private look(): void {
-    this.inTurn(() => this.tick())
-      .catch((error) => this.log.error({ error: errorText(error) }, 'retention failed; trying again'))
-      .finally(() => {
-        if (!this.stopping) this.timer = setTimeout(() => this.look(), TICK_MS)
-      })
+    void this.inTurn(() => this.tick()).finally(() => {
+      if (!this.stopping) this.timer = setTimeout(() => this.look(), TICK_MS)
+    })
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -129,14 +133,23 @@ export class Retention implements Component {
     return turn
   }
 
+  /** Never throws; what fails keeps nothing else from being done. */
   private async tick(): Promise<void> {
-    const { retention_days, retention_min_free_bytes, quota_bytes } = this.policy()
-    const steady = this.clock.monotonic()
-    if (retention_days > 0 && steady >= this.ageDue) {
-      const more = await this.byAge(retention_days)
-      if (!more) this.ageDue = steady + AGE_INTERVAL_MS
+    for (const work of [() => this.lookAtAge(), () => this.measure(), () => this.lookAtSpace()]) {
+      await work().catch((error) => this.log.error({ error: errorText(error) }, 'retention failed; trying again'))
     }
-    if (quota_bytes > 0) await this.measure()
+  }
+
+  private async lookAtAge(): Promise<void> {
+    const { retention_days } = this.policy()
+    const steady = this.clock.monotonic()
+    if (retention_days === 0 || steady < this.ageDue) return
+    const more = await this.byAge(retention_days)
+    if (!more) this.ageDue = steady + AGE_INTERVAL_MS
+  }
+
+  private async lookAtSpace(): Promise<void> {
+    const { retention_min_free_bytes, quota_bytes } = this.policy()
     const space = this.space()
     if (!space) return
     const wanted = Math.max(freeBytesWanted(retention_min_free_bytes, space.total), Math.floor(quota_bytes / QUOTA_SHARE))
@@ -146,10 +159,13 @@ export class Retention implements Component {
   /** Walking through all files may take its time: so does the next measurement. */
   private async measure(): Promise<void> {
     const began = this.clock.monotonic()
-    if (began < this.measureDue) return
-    this.used = await this.measureUsed()
-    const now = this.clock.monotonic()
-    this.measureDue = now + Math.max(MEASURE_EVERY_MS, (now - began) * 20)
+    if (this.policy().quota_bytes === 0 || began < this.measureDue) return
+    try {
+      this.used = await this.measureUsed()
+    } finally {
+      const now = this.clock.monotonic()
+      this.measureDue = now + Math.max(MEASURE_EVERY_MS, (now - began) * 20)
+    }
   }
 
   /** True: there is more to do. */
@@ -203,8 +219,12 @@ export class Retention implements Component {
   private async *candidates(fits: (row: RecordingRow) => boolean): AsyncGenerator<RecordingRow> {
     for await (const row of inTurns(this.catalogue.oldestUntagged())) {
       if (this.stopping) return
-      if (!this.stuck.has(row.id) && fits(row)) yield row
+      if (!this.isStuck(row.id) && fits(row)) yield row
     }
+  }
+
+  private isStuck(id: number): boolean {
+    return this.clock.monotonic() < (this.stuck.get(id)?.until ?? Number.NEGATIVE_INFINITY)
   }
 
   private async delete({ id }: RecordingRow, cause: Cause): Promise<void> {
@@ -217,8 +237,10 @@ export class Retention implements Component {
     try {
       await this.removal.remove(id, { reason: 'retention', ...told })
     } catch (error) {
-      this.log.error({ id, path: row.path, error: errorText(error) }, 'retention cannot delete a recording')
-      this.stuck.add(id)
+      const failures = (this.stuck.get(id)?.failures ?? 0) + 1
+      const retry_ms = backoff(failures, FIRST_RETRY_MS, LAST_RETRY_MS)
+      this.log.error({ id, path: row.path, error: errorText(error), retry_ms }, 'retention cannot delete a recording')
+      if (this.catalogue.get(id)) this.stuck.set(id, { failures, until: this.clock.monotonic() + retry_ms })
       return
     }
     const { filename, size, timestamp_start } = row

@@ -20,6 +20,11 @@ const silent = pino({ level: 'silent' })
 /** A disk of 100 KB that the recordings alone fill. */
 class SmallDisk extends DeviceStorage {
   readonly files: string[] = []
+  /** A file that cannot be deleted now. */
+  held: string | null = null
+  override async reachable(devicePath: string): Promise<boolean> {
+    return devicePath !== this.held
+  }
   override space(): DiskSpace {
     const used = this.files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)
     return { total: 100 * KB, used, available: 100 * KB - used }
@@ -32,6 +37,7 @@ interface Rig {
   readonly events: ServerEvent[]
   readonly clock: Clock
   readonly store: Store
+  readonly storage: SmallDisk
   /** Stops of time: both clocks, or the wall clock alone. */
   pass(ms: number, step?: number): void
   add(daysOld: number, over?: Partial<NewRow>): number
@@ -39,7 +45,11 @@ interface Rig {
   exists(id: number): boolean
 }
 
-async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true, synchronised = true } = {}): Promise<Rig> {
+async function rig(
+  t: Test,
+  policy: Partial<RetentionPolicy>,
+  { timesync = true, synchronised = true, measurable = true } = {},
+): Promise<Rig> {
   const folder = scratchFolder(t, 'retention')
   const root = join(folder, 'root')
   mkdirSync(join(root, timesync ? 'run/systemd/timesync' : 'proc'), { recursive: true })
@@ -68,6 +78,7 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
     silent,
     () => all,
     async () => {
+      if (!measurable) throw new Error('EIO')
       return storage.space().used
     },
   )
@@ -95,7 +106,7 @@ async function rig(t: Test, policy: Partial<RetentionPolicy>, { timesync = true,
     wall += ms + step
   }
   const exists = (id: number) => catalogue.get(id) !== undefined && existsSync(files.get(id) ?? '')
-  return { retention, catalogue, events, clock, store, pass, add, synchronise, exists }
+  return { retention, catalogue, events, clock, store, storage, pass, add, synchronise, exists }
 }
 
 t.test('the old go, whatever is tagged, running or young stays', async (t) => {
@@ -207,4 +218,40 @@ t.test('the quota is a smaller disk', async (t) => {
   t.equal(await retention.makeRoom(20 * KB), true)
   t.equal(await retention.makeRoom(20 * KB), false, 'the tagged one is in the way')
   t.match(events[0], { type: 'deleted', data: { cause: 'quota' } })
+})
+
+t.test('what cannot be deleted holds up nothing, and goes when it can', async (t) => {
+  const { retention, catalogue, storage, add, exists, pass } = await rig(t, { retention_days: 30 })
+  const [held, old] = [add(40), add(31)]
+  storage.held = catalogue.get(held)?.path ?? null
+  retention.start()
+  await until(
+    () => exists(old),
+    (there) => !there,
+    'the removal of the other',
+  )
+  t.ok(exists(held))
+  storage.held = null
+  pass(600_000)
+  await until(
+    () => exists(held),
+    (there) => !there,
+    'its removal',
+  )
+})
+
+t.test('a quota that cannot be measured keeps no space from being freed', async (t) => {
+  const { retention, add, exists } = await rig(
+    t,
+    { retention_min_free_bytes: 2 ** 31, quota_bytes: 90 * KB },
+    { measurable: false },
+  )
+  const ids = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0.5].map((days) => add(days))
+  retention.start()
+  await until(
+    () => ids.filter(exists).length,
+    (left) => left === 9,
+    'the removal',
+  )
+  t.notOk(exists(ids[0] as number))
 })
