@@ -9,20 +9,18 @@ import type { Logger } from '../log.ts'
 import { syncFolder } from '../platform/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { judgeRecording, type RecordingVerdict } from './finish.ts'
+import type { Insistence } from './insistence.ts'
 import { countParts, partName } from './parts.ts'
-import type { NewRow, RecordingRow } from './row.ts'
+import type { RecordingRow } from './row.ts'
 import type { Active, EndReason } from './slots.ts'
 
-const RETRY_MS = 2000
-
 export class Finishing {
-  private readonly retries = new Set<NodeJS.Timeout>()
-
   constructor(
     private readonly catalogue: Catalogue,
     private readonly storage: DeviceStorage,
     private readonly bus: Bus,
     private readonly log: Logger,
+    private readonly insistence: Insistence,
   ) {}
 
   /** Judges what an earlier process left unfinished. */
@@ -34,8 +32,7 @@ export class Finishing {
       const judged = this.enter(row, verdict, endOfInterrupted(row, verdict, written))
       const { state, durationMs, sizeBytes, parts } = verdict
       this.log.warn({ id: row.id, state, durationMs, sizeBytes, parts: parts.length }, 'interrupted recording recovered')
-      this.publish('recovered', judged, { state })
-      this.bus.emit('recording-finished', judged)
+      this.announce(judged, () => this.publish('recovered', judged, { state }))
     }
   }
 
@@ -53,18 +50,23 @@ export class Finishing {
     const { state, durationMs: duration_ms, sizeBytes: size, parts } = verdict
     this.log.info({ id: row.id, reason, state, duration_ms, size, parts: parts.length }, 'recording finished')
     const tell = () => this.publish('stopped', row, { reason, state, duration_ms, size, parts: parts.length })
-    if (active.stoppedBy) actingAs(active.stoppedBy, tell)
-    else tell()
-    this.bus.emit('recording-finished', row)
+    this.announce(row, () => (active.stoppedBy ? actingAs(active.stoppedBy, tell) : tell()))
     return row
+  }
+
+  /** Never throws: it is over, whatever those who hear of it can make of that. */
+  private announce(row: RecordingRow, tell: () => void): void {
+    for (const say of [tell, () => this.bus.emit('recording-finished', row)]) {
+      try {
+        say()
+      } catch (error) {
+        this.log.error({ id: row.id, error: errorText(error) }, 'the end of a recording could not be told')
+      }
+    }
   }
 
   publish(type: string, row: RecordingRow, more: Record<string, unknown>): void {
     this.bus.publish('recording', type, { id: row.id, camera: row.camera, filename: row.filename, path: row.path, ...more })
-  }
-
-  stop(): void {
-    for (const timer of this.retries) clearTimeout(timer)
   }
 
   /** Never throws: a file that cannot be read is a defect one, and one bad file must not stop the server. */
@@ -97,21 +99,7 @@ export class Finishing {
   /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
   private enter(row: RecordingRow, { state, durationMs, sizeBytes, parts }: RecordingVerdict, end: number): RecordingRow {
     const change = { state, duration: durationMs, size: sizeBytes, parts, timestamp_end: end }
-    return this.update(row, change) ?? { ...row, ...change }
-  }
-
-  private update(row: RecordingRow, change: Partial<NewRow>): RecordingRow | undefined {
-    try {
-      return this.catalogue.update(row.id, change)
-    } catch (error) {
-      this.log.error({ id: row.id, error: errorText(error) }, 'catalogue cannot be written; trying again')
-      const timer = setTimeout(() => {
-        this.retries.delete(timer)
-        this.update(row, change)
-      }, RETRY_MS)
-      this.retries.add(timer)
-      return undefined
-    }
+    return this.insistence.write(row.id, () => this.catalogue.update(row.id, change)) ?? { ...row, ...change }
   }
 }
 

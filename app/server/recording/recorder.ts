@@ -15,6 +15,7 @@ import type { CameraState, MediaSupervisor, RecorderBegan, RecorderEnded, Record
 import type { Catalogue, ListQuery } from './catalogue.ts'
 import { ChangeGate } from './change-gate.ts'
 import { Finishing } from './finishing.ts'
+import { Insistence } from './insistence.ts'
 import { Library } from './library.ts'
 import { nextRecordingState, type RecordingState } from './machine.ts'
 import { type RecorderOptions, withUsual } from './options.ts'
@@ -54,6 +55,7 @@ export interface RecordingStatus {
 export class Recorder implements Component {
   private readonly options: RecorderOptions
   private readonly slots = new Slots((slot) => this.tellState(slot))
+  private readonly insistence: Insistence
   private readonly finishing: Finishing
   private readonly starting: Starting
   private readonly library: Library
@@ -79,10 +81,15 @@ export class Recorder implements Component {
     options: Partial<RecorderOptions> = {},
   ) {
     this.options = withUsual(storage, options)
-    this.finishing = new Finishing(catalogue, storage, bus, log)
-    this.starting = new Starting(cameras, media, catalogue, log, this.options)
+    this.insistence = new Insistence(log)
+    this.finishing = new Finishing(catalogue, storage, bus, log, this.insistence)
+    this.starting = new Starting(cameras, media, catalogue, log, this.options, this.insistence)
     this.library = new Library(catalogue, removal)
-    this.resumption = new Resumption(log, (...event) => this.finishing.publish(...event))
+    this.resumption = new Resumption(
+      log,
+      (...event) => this.finishing.publish(...event),
+      (slot) => this.takeUp(slot),
+    )
     this.space = new SpaceWatch(
       this.options,
       log,
@@ -111,7 +118,7 @@ export class Recorder implements Component {
     this.media.off('down', this.onDown).off('camera.state', this.onCamera)
     this.resumption.stop()
     this.space.stop()
-    this.finishing.stop()
+    this.insistence.stop()
   }
 
   /** Refused (and nothing changes) unless stopped, without a picture, or with too little space. */
@@ -366,33 +373,29 @@ export class Recorder implements Component {
       const { active, state } = slot
       // A start that is still under way fails by itself.
       if (!active || state === 'stopped' || this.stopping) continue
-      const { plan, row, origin, remainingMs: remaining } = active
-      if (!active.stopping && (plan.durationMs === 0 || remaining >= 1000)) {
-        this.resumption.expect(slot, { plan: { ...plan, durationMs: remaining, preRollMs: 0 }, origin, row })
-      }
+      if (!active.stopping) this.resumption.expect(slot, active)
       void this.finish(active, 'helper_lost')
     }
   }
 
   /** After a crash of the helper, what was being recorded goes on in a new file as soon as the camera delivers again. */
-  private cameraState(state: CameraState): void {
-    if (state.state !== 'streaming' || !this.slots.get(state.id).resume) return
-    this.slots
-      .inTurn(state.id, async (slot) => {
-        const { resume } = slot
-        // A paused one waits for its user.
-        if (!resume || slot.state === 'paused') return
-        slot.resume = null
-        if (slot.active || this.stopping) return
-        await this.resumption.attempt(resume, () =>
-          this.asStarting(slot, async () => {
-            await this.space.demand(0, this.options.limits().startMarginBytes)
-            const row = await this.begin(slot, resume.plan, resume.origin, 'start')
-            this.finishing.publish('resumed', row, { after: resume.row.id })
-          }),
-        )
-      })
-      .catch((error) => this.log.error({ camera: state.id, error: errorText(error) }, 'recording could not be taken up again'))
+  private cameraState({ id, state }: CameraState): void {
+    if (state === 'streaming') this.takeUp(this.slots.get(id))
+  }
+
+  private takeUp({ camera, resume: expected }: Slot): void {
+    if (!expected) return
+    void this.slots.inTurn(camera, async (slot) => {
+      if (this.stopping || !this.cameras.view(camera).connected) return
+      await this.resumption.attempt(slot, (resume, plan) =>
+        this.asStarting(slot, async () => {
+          await this.space.demand(0, this.options.limits().startMarginBytes)
+          const row = await this.begin(slot, plan, resume.origin, 'start')
+          if (slot.active) slot.active.deaths = resume.deaths
+          this.finishing.publish('resumed', row, { after: resume.row.id })
+        }),
+      )
+    })
   }
 
   private async finish(active: Active, reason: EndReason): Promise<void> {

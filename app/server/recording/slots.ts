@@ -15,6 +15,19 @@ export interface Origin {
   readonly createdBy: string | null
 }
 
+/** What is to be taken up again after the helper died. Times are of `performance.now()`. */
+export interface Resume {
+  /** With the duration that was left then. */
+  readonly plan: RecordingPlan
+  readonly origin: Origin
+  /** What was recorded until then. */
+  readonly row: RecordingRow
+  /** How often in a row the helper died soon. */
+  readonly deaths: number
+  readonly since: number
+  readonly notBefore: number
+}
+
 export class Active {
   readonly watch = new Stopwatch()
   /** Clock of `performance.now()`. */
@@ -32,6 +45,8 @@ export class Active {
   /** Who stopped it, when somebody did. */
   stoppedBy?: Actor
   ending = false
+  /** How often in a row the helper has died soon over what this one takes up. */
+  deaths = 0
 
   constructor(
     public row: RecordingRow,
@@ -60,8 +75,8 @@ export interface Slot {
   readonly camera: number
   state: RecordingState
   active: Active | null
-  /** What to take up again after the helper died; `row` is what was recorded until then. Until the deadline, or until the user resumes it. */
-  resume: { readonly plan: RecordingPlan; readonly origin: Origin; readonly row: RecordingRow } | null
+  /** Until the deadline, or until the user resumes it. */
+  resume: Resume | null
   lastEnd: { readonly reason: EndReason; readonly timestamp: string } | null
   /** A start has its turn, and has neither failed nor begun. */
   starting: boolean

@@ -8,6 +8,7 @@ import type { Logger } from '../log.ts'
 import { HelperError, HelperTimeout, type MediaSupervisor, type RecorderStart } from '../media/index.ts'
 import { ensureFolder } from '../platform/index.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Insistence } from './insistence.ts'
 import type { RecorderOptions } from './options.ts'
 import { freeRecordingName } from './parts.ts'
 import type { RecordingPlan } from './plan.ts'
@@ -26,6 +27,7 @@ export class Starting {
     private readonly catalogue: Catalogue,
     private readonly log: Logger,
     private readonly options: RecorderOptions,
+    private readonly insistence: Insistence,
   ) {}
 
   /** Fills the slot; throws, and leaves neither row nor file, when the helper refuses. */
@@ -38,8 +40,16 @@ export class Starting {
     const filename = freeRecordingName(hostFolder, plan.stem, plan.container, this.claimed)
     const hostPath = join(hostFolder, filename)
     this.claimed.add(hostPath)
-    const row = this.catalogue.create(this.newRow(plan, origin, start, filename, join(place.devicePath, day, filename)))
-    const active = new Active(row, plan, origin, hostPath)
+    try {
+      const row = this.catalogue.create(this.newRow(plan, origin, start, filename, join(place.devicePath, day, filename)))
+      return await this.launch(slot, new Active(row, plan, origin, hostPath))
+    } finally {
+      this.claimed.delete(hostPath)
+    }
+  }
+
+  private async launch(slot: Slot, active: Active): Promise<Active> {
+    const { row, plan, hostPath } = active
     slot.active = active
     try {
       if (plan.captureFps !== undefined) await this.cameras.captureAt(plan.camera, plan.captureFps)
@@ -50,12 +60,10 @@ export class Starting {
       // It may have begun all the same, or begin yet: nothing is to write into a file that is gone.
       if (error instanceof HelperTimeout) await this.giveUp(row.id)
       if (plan.captureFps !== undefined) await this.cameras.captureAsSet(plan.camera)
-      this.catalogue.remove(row.id)
+      this.insistence.write(row.id, () => this.catalogue.remove(row.id))
       const foreign = error instanceof HelperError && error.data.errno === 'EEXIST'
       if (!foreign) await rm(hostPath, { force: true })
       throw helperToApi(error, plan.camera)
-    } finally {
-      this.claimed.delete(hostPath)
     }
   }
 

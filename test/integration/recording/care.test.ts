@@ -30,6 +30,7 @@ import {
   StorageCare,
   USUAL_STORAGE,
 } from '../../../app/server/recording/index.ts'
+import { Insistence } from '../../../app/server/recording/insistence.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
@@ -43,6 +44,10 @@ execFileSync('ffmpeg', ['-v', 'error', ...picture, '-movflags', 'frag_keyframe+e
 const CLIP = readFileSync(clip)
 const SUM = createHash('sha256').update(CLIP).digest('hex')
 const DAY = '2026/05/04'
+
+function finishing({ catalogue, storage, bus }: Device): Finishing {
+  return new Finishing(catalogue, storage, bus, silent, new Insistence(silent))
+}
 
 class Device {
   readonly folder = mkdtempSync(join(tmpdir(), 'care-'))
@@ -405,7 +410,7 @@ t.test('slow motion that was interrupted lasted until its file was written to, n
   const path = `/media/data/recordings/${DAY}/slow.mp4`
   const over = { path, timestamp_start: begun, media_type: 'slowmotion', state: 'recording', duration: 0, size: 0 } as const
   const { id } = device.catalogue.create(newRow('slow.mp4', over))
-  await new Finishing(device.catalogue, device.storage, device.bus, silent).recover()
+  await finishing(device).recover()
   t.match(device.catalogue.get(id), { state: 'ready', duration: 2000, timestamp_end: begun + 500 })
 })
 
@@ -419,7 +424,7 @@ t.test('what was interrupted ended when it was last written to, also where its t
     const path = `/media/data/recordings/${DAY}/${name}`
     const over = { path, timestamp_start: begun, media_type, state: 'recording', duration: 0, size: 0 } as const
     const { id } = device.catalogue.create(newRow(name, over))
-    await new Finishing(device.catalogue, device.storage, device.bus, silent).recover()
+    await finishing(device).recover()
     t.ok(readFileSync(file).length < CLIP.length - 100, 'the tail is cut off')
     return device.catalogue.get(id)
   }

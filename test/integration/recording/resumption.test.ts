@@ -2,12 +2,13 @@ import pino from 'pino'
 import t, { type Test } from 'tap'
 import type { Cameras } from '../../../app/server/cameras/index.ts'
 import { ApiError } from '../../../app/server/errors.ts'
-import { HelperTimeout, type MediaSupervisor } from '../../../app/server/media/index.ts'
+import { HELPER_ERROR, HelperError, HelperTimeout, type MediaSupervisor } from '../../../app/server/media/index.ts'
 import type { Catalogue, NewRow } from '../../../app/server/recording/index.ts'
+import { Insistence } from '../../../app/server/recording/insistence.ts'
 import { withUsual } from '../../../app/server/recording/options.ts'
 import type { RecordingPlan } from '../../../app/server/recording/plan.ts'
-import { type Resume, Resumption } from '../../../app/server/recording/resumption.ts'
-import { type Slot, Slots } from '../../../app/server/recording/slots.ts'
+import { Resumption } from '../../../app/server/recording/resumption.ts'
+import { Active, type Slot, Slots } from '../../../app/server/recording/slots.ts'
 import { Starting } from '../../../app/server/recording/starting.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
@@ -15,15 +16,37 @@ import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 const row = { id: 7, ...newRow('a.mp4') }
-const resume = { plan: {}, origin: { trigger: 'manual', createdBy: null }, row } as unknown as Resume
 const slotIn = (state: Slot['state']) => Object.assign(new Slots(() => undefined).get(0), { state })
 
-t.test('what is not taken up again in time is told, what a user paused waits', async (t) => {
+/** What the helper's death ends; `durationMs` 0: it was to run until stopped. */
+function running({ durationMs = 0, deaths = 0 } = {}): Active {
+  const plan = { camera: 0, durationMs, preRollMs: 0 } as unknown as RecordingPlan
+  return Object.assign(new Active(row, plan, { trigger: 'manual', createdBy: null }, '/a.mp4'), { deaths })
+}
+
+/** Takes up with `begin`, as the recorder does. */
+function resuming(t: Test, begin: (plan: RecordingPlan) => void = () => undefined, withinMs = 60_000) {
   const told: unknown[] = []
-  const resumption = new Resumption(silent, (type, { id }, more) => told.push([type, id, more]), 20)
-  t.teardown(() => resumption.stop())
+  const began: RecordingPlan[] = []
+  const attempt = (slot: Slot) =>
+    it.attempt(slot, async (_resume, plan) => {
+      began.push(plan)
+      begin(plan)
+    })
+  const it = new Resumption(
+    silent,
+    (type, { id }, more) => told.push([type, id, more]),
+    (slot) => void attempt(slot),
+    { withinMs, retryMs: 20 },
+  )
+  t.teardown(() => it.stop())
+  return { it, told, began, attempt }
+}
+
+t.test('what is not taken up again in time is told, what a user paused waits', async (t) => {
+  const { it, told } = resuming(t, undefined, 20)
   const [paused, taken, lost] = [slotIn('paused'), slotIn('stopped'), slotIn('stopped')]
-  for (const slot of [paused, taken, lost]) resumption.expect(slot, resume)
+  for (const slot of [paused, taken, lost]) it.expect(slot, running())
   taken.resume = null
   await until(
     () => told.length,
@@ -32,13 +55,78 @@ t.test('what is not taken up again in time is told, what a user paused waits', a
   )
   t.same(told, [['resume_failed', 7, { code: 'CAMERA_NOT_CONNECTED' }]])
   t.equal(lost.resume, null)
-  t.equal(paused.resume, resume)
-  await resumption.attempt(resume, async () => undefined)
-  t.equal(told.length, 1)
-  await resumption.attempt(resume, async () => {
-    throw new ApiError('INSUFFICIENT_STORAGE', 'full')
+  t.match(paused.resume, { row: { id: 7 } })
+})
+
+t.test('a start that fails is tried again', async (t) => {
+  let busy = 2
+  const { it, told, began, attempt } = resuming(t, () => {
+    if (busy-- > 0) throw new ApiError('SERVICE_UNAVAILABLE', 'busy')
   })
-  t.same(told[1], ['resume_failed', 7, { code: 'INSUFFICIENT_STORAGE' }])
+  const slot = slotIn('stopped')
+  it.expect(slot, running())
+  await attempt(slot)
+  t.match(slot.resume, { row: { id: 7 } }, 'still expected')
+  await until(
+    () => began.length,
+    (count) => count === 3,
+    'the third start',
+  )
+  t.equal(slot.resume, null)
+  await attempt(slot)
+  t.equal(began.length, 3, 'taken up once')
+  t.same(told, [])
+})
+
+t.test('what cannot be started in time is told, with the reason', async (t) => {
+  const full = () => {
+    throw new ApiError('INSUFFICIENT_STORAGE', 'full')
+  }
+  const { it, told, attempt } = resuming(t, full, 0)
+  const slot = slotIn('stopped')
+  it.expect(slot, running())
+  await attempt(slot)
+  t.same(told, [['resume_failed', 7, { code: 'INSUFFICIENT_STORAGE' }]])
+  t.equal(slot.resume, null)
+})
+
+t.test('a wanted duration ends when it would have ended', async (t) => {
+  const { it, told, began, attempt } = resuming(t)
+  const [over, back] = [slotIn('stopped'), slotIn('stopped')]
+  it.expect(over, running({ durationMs: 900 }))
+  t.equal(over.resume, null, 'nothing worth a file is left')
+  it.expect(over, running({ durationMs: 1020 }))
+  it.expect(back, running({ durationMs: 60_000 }))
+  await until(
+    () => told.length,
+    (count) => count === 1,
+    'its end',
+  )
+  await attempt(over)
+  await attempt(back)
+  t.equal(began.length, 1)
+  t.ok((began[0]?.durationMs ?? 0) <= 59_980, `${began[0]?.durationMs} ms`)
+})
+
+t.test('a recording that ends each helper soon is taken up ever later', async (t) => {
+  const { it, began, attempt } = resuming(t)
+  const slot = slotIn('stopped')
+  it.expect(slot, running())
+  t.equal(slot.resume?.deaths, 1)
+  t.equal(slot.resume?.notBefore, slot.resume?.since, 'the first time at once')
+  const pauses = [1, 2, 3, 20].map((deaths) => {
+    it.expect(slot, running({ deaths }))
+    return (slot.resume?.notBefore ?? 0) - (slot.resume?.since ?? 0)
+  })
+  t.same(pauses.map(Math.round), [20, 40, 80, 60_000])
+  it.expect(slot, running({ deaths: 1 }))
+  await attempt(slot)
+  t.equal(began.length, 0)
+  await until(
+    () => began.length,
+    (count) => count === 1,
+    'its turn',
+  )
 })
 
 /** A helper that answers a start as `start` says. */
@@ -72,7 +160,9 @@ function starting(t: Test, start: () => unknown) {
     queueFrames: () => 42,
   })
   const parts = [{} as Cameras, media as unknown as MediaSupervisor, catalogue as unknown as Catalogue] as const
-  return { calls, rows, it: new Starting(...parts, silent, options) }
+  const insistence = new Insistence(silent, 20)
+  t.teardown(() => insistence.stop())
+  return { calls, rows, catalogue, it: new Starting(...parts, silent, options, insistence) }
 }
 
 const mode = { width: 640, height: 360, fps: 30 }
@@ -103,4 +193,22 @@ t.test('a start that is corrected while the helper begins counts from the first 
   t.ok(late >= Math.floor(before - active.startedAt) && late <= Math.ceil(after - active.startedAt), `${late} ms`)
   t.ok(active.watch.ms >= 9_000 && active.watch.ms <= 9_000 + performance.now() - before)
   t.ok(active.remainingMs <= 30_000 && active.remainingMs >= 29_999 - (performance.now() - before), 'the past does not count')
+})
+
+t.test('an entry that cannot be taken back on a full disk goes as soon as it can', async (t) => {
+  const refused = starting(t, () => {
+    throw new HelperError(HELPER_ERROR.busy, 'busy')
+  })
+  const { catalogue, rows } = refused
+  const { remove } = catalogue
+  catalogue.remove = () => {
+    catalogue.remove = remove
+    throw new Error('the database is full')
+  }
+  await t.rejects(begin(refused), { code: 'SERVICE_UNAVAILABLE' })
+  await until(
+    () => rows.size,
+    (count) => count === 0,
+    'its removal',
+  )
 })

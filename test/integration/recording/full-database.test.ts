@@ -1,0 +1,116 @@
+/** What the recordings' parts do while nothing can be written into the database, and afterwards. */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
+import { ApiError } from '../../../app/server/errors.ts'
+import { DeviceStorage } from '../../../app/server/files/index.ts'
+import { Finishing } from '../../../app/server/recording/finishing.ts'
+import { Catalogue, type NewRow, Removal } from '../../../app/server/recording/index.ts'
+import { Insistence } from '../../../app/server/recording/insistence.ts'
+import { Active } from '../../../app/server/recording/slots.ts'
+import { Store } from '../../../app/server/store/index.ts'
+import { until } from '../../support/api.ts'
+import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
+
+const silent = pino({ level: 'silent' })
+
+/** A database that takes nothing while it is full. */
+class FullStore extends Store {
+  full = false
+  override transaction<T>(work: () => T): T {
+    if (this.full) throw new ApiError('INSUFFICIENT_STORAGE', 'The database is full')
+    return super.transaction(work)
+  }
+}
+
+/** A medium that may be away. */
+class Medium extends DeviceStorage {
+  away = false
+  override async reachable(): Promise<boolean> {
+    return !this.away
+  }
+}
+
+async function rig(t: Test) {
+  const folder = scratchFolder(t, 'full')
+  const store = new FullStore(join(folder, 'db'), silent)
+  await store.start()
+  const storage = new Medium(join(folder, 'media'))
+  const bus = new Bus()
+  const events: ServerEvent[] = []
+  bus.on('event', (event) => events.push(event))
+  const catalogue = new Catalogue(store)
+  const removal = new Removal(store, catalogue, storage, bus, silent)
+  const insistence = new Insistence(silent, 20)
+  const finishing = new Finishing(catalogue, storage, bus, silent, insistence)
+  t.teardown(async () => {
+    insistence.stop()
+    await removal.stop()
+    await store.stop()
+  })
+  const add = (name: string, over: Partial<NewRow> = {}) => {
+    const row = catalogue.create(newRow(name, over))
+    const file = storage.hostPath(row.path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, 'x')
+    return { row, file }
+  }
+  return { store, storage, bus, events, catalogue, removal, finishing, add }
+}
+
+t.test('a recording is deleted although that cannot be noted, and its entry goes as soon as it can', async (t) => {
+  const { store, catalogue, removal, events, add } = await rig(t)
+  const { row, file } = add('a.mp4')
+  store.full = true
+  await t.rejects(removal.remove(row.id), { code: 'INSUFFICIENT_STORAGE' })
+  t.notOk(existsSync(file), 'its space is free')
+  t.ok(catalogue.get(row.id))
+  store.full = false
+  await until(() => catalogue.get(row.id) === undefined, Boolean, 'the end of its entry')
+  t.match(events, [{ type: 'deleted', data: { id: row.id } }])
+})
+
+t.test('a file that was deleted by itself is forgotten as soon as it can', async (t) => {
+  const { store, catalogue, removal, add } = await rig(t)
+  const { row, file } = add('a.mp4')
+  store.full = true
+  removal.noteFile(row.path)
+  rmSync(file)
+  t.throws(() => removal.forgetFile(row.path), { code: 'INSUFFICIENT_STORAGE' })
+  store.full = false
+  await until(() => catalogue.get(row.id) === undefined, Boolean, 'the end of its entry')
+})
+
+t.test('a removal that was cut off is finished when its medium is there again', async (t) => {
+  const { store, storage, catalogue, removal, add } = await rig(t)
+  const { row, file } = add('a.mp4')
+  const { row: other } = add('b.mp4')
+  store.transaction(() => {
+    store.table<number, true>('removals').put(row.id, true)
+    store.table<number, string>('file_removals').put(other.id, other.path)
+  })
+  storage.away = true
+  await removal.start()
+  t.ok(existsSync(file))
+  storage.away = false
+  await until(() => catalogue.get(row.id) === undefined, Boolean, 'its end')
+  await until(() => store.table('file_removals').count() === 0, Boolean, 'the end of the note')
+  t.notOk(existsSync(file))
+  t.ok(catalogue.get(other.id), 'whose file was still there')
+})
+
+t.test('a stop is answered while nothing can be written, and whoever hears of it fails', async (t) => {
+  const { store, bus, catalogue, finishing, add } = await rig(t)
+  const { row } = add('a.mp4', { state: 'recording' })
+  bus.prependListener('recording-finished', () => store.transaction(() => undefined))
+  store.full = true
+  const active = new Active(row, { kind: 'video' } as never, { trigger: 'manual', createdBy: null }, '/a.mp4')
+  const finished = await finishing.finish(active, 'stopped', { recordedMs: 1000, pausedMs: 0 })
+  t.equal(finished.state, 'defect')
+  t.equal(catalogue.get(row.id)?.state, 'recording')
+  store.full = false
+  await until(() => catalogue.get(row.id)?.state === 'defect', Boolean, 'its entry')
+})
