@@ -10,6 +10,9 @@
 #define RETRY (1 * GST_SECOND)
 /* A device that is there but gives nothing is as lost as one that is gone. */
 #define STALL (3 * GST_SECOND)
+/* Some take that long to begin. A limit that has not sufficed is doubled at the next try, or they
+ * would never be heard. */
+#define FIRST_BLOCK_MOST (40 * GST_SECOND)
 #define STEP (250 * GST_MSECOND)
 /* Of one read, as that of the test tone. */
 #define LATENCY_US 20000
@@ -19,9 +22,11 @@ typedef struct {
     char *device;
     GstElement *pipeline;
     CamAudioTimeline timeline; /* the pipeline's thread only */
-    GMutex lock;               /* both below */
+    GMutex lock;               /* all below */
     char *error;
-    GstClockTime last_block;
+    gboolean heard;          /* since it was opened */
+    GstClockTime last_block; /* or when it was opened */
+    GstClockTime first_block_limit;
 } CamAlsaSource;
 
 static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
@@ -40,6 +45,7 @@ static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
                                      CAM_AUDIO_RATE * CAM_AUDIO_CHANNELS * sizeof(gint16));
     g_mutex_lock(&self->lock);
     self->last_block = now;
+    self->heard = TRUE;
     g_mutex_unlock(&self->lock);
     if (cam_audio_timeline_place(&self->timeline, now, duration, &pts))
         cam_audio_source_deliver(&self->base, pcm, pts);
@@ -85,6 +91,14 @@ static GstElement *make_sink(CamAlsaSource *self)
     return sink;
 }
 
+/* The time that it takes to be opened is not its silence. */
+static void await_first_block(CamAlsaSource *self)
+{
+    g_mutex_lock(&self->lock);
+    self->last_block = cam_now();
+    g_mutex_unlock(&self->lock);
+}
+
 /* alsasrc ! audioconvert ! audioresample ! appsink */
 static gboolean open_device(CamAlsaSource *self)
 {
@@ -110,9 +124,11 @@ static gboolean open_device(CamAlsaSource *self)
     gst_bus_set_sync_handler(bus, on_message, self, NULL);
     gst_object_unref(bus);
     self->timeline = (CamAudioTimeline){0};
-    self->last_block = cam_now();
-    if (gst_element_set_state(self->pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE)
+    self->heard = FALSE;
+    if (gst_element_set_state(self->pipeline, GST_STATE_PLAYING) != GST_STATE_CHANGE_FAILURE) {
+        await_first_block(self);
         return TRUE;
+    }
     set_error(self, "the sound card cannot be opened");
     return FALSE;
 }
@@ -130,6 +146,19 @@ static void close_device(CamAlsaSource *self)
     g_clear_pointer(&self->pipeline, gst_object_unref);
 }
 
+/* With lock held. */
+static gboolean is_silent(CamAlsaSource *self)
+{
+    GstClockTime silence = cam_now() - self->last_block;
+
+    if (self->heard)
+        return silence > STALL;
+    if (silence <= self->first_block_limit)
+        return FALSE;
+    self->first_block_limit = MIN(2 * self->first_block_limit, FIRST_BLOCK_MOST);
+    return TRUE;
+}
+
 /* What ended it, to be freed; NULL while it is well. */
 static char *trouble(CamAlsaSource *self)
 {
@@ -137,7 +166,7 @@ static char *trouble(CamAlsaSource *self)
 
     g_mutex_lock(&self->lock);
     error = g_steal_pointer(&self->error);
-    if (!error && cam_now() > self->last_block + STALL)
+    if (!error && is_silent(self))
         error = g_strdup("the sound card delivers nothing");
     g_mutex_unlock(&self->lock);
     return error;
@@ -187,6 +216,7 @@ CamAudioSource *cam_audio_source_alsa_new(const char *device)
 
     self->base.klass = &alsa_class;
     self->device = g_strdup(device);
+    self->first_block_limit = STALL;
     g_mutex_init(&self->lock);
     return &self->base;
 }
