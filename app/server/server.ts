@@ -116,7 +116,8 @@ export class CameraServer {
 
     const bus = new Bus()
     const clock = await this.begin(new Clock(bus, childLogger(log, 'clock'), { builtAt: Date.parse(BUILD) }))
-    const store = await this.begin(new Store(data('db'), childLogger(log, 'store'), MIGRATIONS, data('db-backups')))
+    const tellFull = (full: boolean) => bus.publish('alert', full ? 'database_full' : 'database_writable', {})
+    const store = await this.begin(new Store(data('db'), childLogger(log, 'store'), MIGRATIONS, data('db-backups'), tellFull))
     const audit = await this.begin(new AuditLog(store, bus, childLogger(log, 'audit')))
     const configuration = await this.begin(new Configuration(store, bus, childLogger(log, 'config'), givenSections(options)))
     const jobs = await this.begin(new Jobs(store, bus, childLogger(log, 'jobs')))

@@ -1,6 +1,6 @@
 /** Folders that go with the test that made them. Tear-downs run last first: what is started after may still use them while it ends. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -22,5 +22,17 @@ export function memoryDisk(t: Scope, size: string): string {
     execFileSync('umount', [disk])
     rmdirSync(disk)
   })
+  return disk
+}
+
+/** The same with the file system that the device has; `bytes` is the size of the disk. */
+export function ext4Disk(t: Scope, bytes: number): string {
+  const folder = scratchFolder(t, 'ext4')
+  const [image, disk] = [join(folder, 'image'), mkdtempSync(join(folder, 'disk-'))]
+  writeFileSync(image, '')
+  truncateSync(image, bytes)
+  execFileSync('/usr/sbin/mkfs.ext4', ['-q', '-F', image])
+  execFileSync('mount', ['-o', 'loop', image, disk])
+  t.teardown(() => execFileSync('umount', [disk]))
   return disk
 }

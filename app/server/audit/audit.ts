@@ -36,6 +36,7 @@ export class AuditLog implements Component {
   private last: AuditEntry | undefined
   private pending: ServerEvent[] = []
   private dropped = 0
+  private failing = false
   private timer: NodeJS.Timeout | undefined
   private readonly onEvent = (event: ServerEvent) => this.note(event)
 
@@ -128,9 +129,11 @@ export class AuditLog implements Component {
       })
     } catch (error) {
       // A full disk: they stay pending, within their bound, and the next event tries again.
-      this.log.error({ error: errorText(error), pending: this.pending.length }, 'audit log cannot be written')
+      if (!this.failing) this.log.error({ error: errorText(error) }, 'audit log cannot be written')
+      this.failing = true
       return
     }
+    this.failing = false
     this.last = entries.at(-1)
     this.pending = []
     this.dropped = 0

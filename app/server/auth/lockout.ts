@@ -116,10 +116,15 @@ export class Lockout {
     const failures = [...recent, now]
     const locked = failures.length >= MAX_FAILURES
     this.entries.delete(key)
-    this.makeRoom()
     const next: LockoutEntry = locked ? { failures: [], locked_until: now + LOCK_MS } : { failures, locked_until: 0 }
+    try {
+      this.makeRoom()
+      this.table.put(key, next)
+    } catch (error) {
+      // On a full disk it counts until the server ends.
+      if (!(error instanceof ApiError)) throw error
+    }
     this.entries.set(key, next)
-    this.table.put(key, next)
     return locked
   }
 

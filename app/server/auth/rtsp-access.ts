@@ -68,7 +68,12 @@ export class RtspAccess implements Component {
     if (next === null) return
     this.expiry = setTimeout(
       () => {
-        this.auth.shares.removeExpired()
+        try {
+          this.auth.shares.removeExpired()
+        } catch (error) {
+          // They open nothing any more, whether they are there or not.
+          this.log.warn({ error: errorText(error) }, 'expired share links cannot be removed')
+        }
         void this.push()
       },
       Math.min(Math.max(next - Date.now() + 1, 1), MAX_TIMER_MS),

@@ -25,7 +25,7 @@ export class Sessions {
   private readonly verified = new Map<string, SessionRecord>()
 
   constructor(
-    store: Store,
+    private readonly store: Store,
     private readonly key: Uint8Array,
     private readonly now: () => number,
     /** Told of sessions that ended without anybody asking. */
@@ -38,7 +38,8 @@ export class Sessions {
     this.prune(username)
     const created = this.now()
     const session = { id: randomUUID(), username, created_at: created, expires_at: created + lifetimeMs, address }
-    this.table.put(session.id, session)
+    // Whoever is to make space on a full disk must be let in; how many an account has is bounded.
+    this.store.urgent(() => this.table.put(session.id, session))
     const token = await new SignJWT({ sid: session.id })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setSubject(username)

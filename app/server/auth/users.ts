@@ -1,5 +1,7 @@
 /** The accounts as they are stored. The rules of who may change what are in `accounts.ts`. */
+
 import type { Role } from '../caller.ts'
+import { ApiError } from '../errors.ts'
 import type { Store, Table } from '../store/index.ts'
 import { type Ha1Algorithm, ha1 } from './ha1.ts'
 import { open, seal } from './sealed.ts'
@@ -136,7 +138,13 @@ export class Users {
   completeSecrets(user: UserRecord, password: string): boolean {
     const complete = user.sealed_ha1 !== null && user.sealed_ha1.sha256 !== null
     if (complete || user.must_change_password || user.protocols.length === 0) return false
-    this.put(this.withSecrets(user, password))
+    try {
+      this.put(this.withSecrets(user, password))
+    } catch (error) {
+      // A full disk lets him in all the same: the next login tries again.
+      if (!(error instanceof ApiError)) throw error
+      return false
+    }
     return true
   }
 

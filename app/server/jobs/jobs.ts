@@ -84,7 +84,7 @@ export class Jobs implements Component {
       const status = nextJobStatus(value.status, 'server-ended')
       return status ? [{ key, value: { ...value, status, ended: this.now().toISOString() } }] : []
     })
-    this.store.transaction(() => {
+    this.store.urgent(() => {
       for (const { key, value } of cut) table.put(key, value)
     })
   }

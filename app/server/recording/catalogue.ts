@@ -27,7 +27,7 @@ export interface Page {
 
 /** Grows with each change of what the indexes hold: they are then made anew from the rows. */
 const LAYOUT = 2
-const REBUILD_BATCH = 5000
+const REBUILD_BATCH = 500
 /** How much is read ahead of whoever walks: nothing stays open while he works on it. */
 const WALK_BATCH = 256
 
@@ -45,7 +45,7 @@ export class Catalogue {
     const meta = store.table<string, number>('meta')
     if (meta.get('recordings_layout') === LAYOUT) return
     this.rebuild()
-    store.transaction(() => meta.put('recordings_layout', LAYOUT))
+    store.urgent(() => meta.put('recordings_layout', LAYOUT))
   }
 
   create(row: NewRow): RecordingRow {
@@ -91,8 +91,9 @@ export class Catalogue {
     return id === undefined ? undefined : this.rows.get(id)
   }
 
+  /** By itself it works on a full disk too: what was recorded last must be found again. */
   update(id: number, change: Partial<NewRow>): RecordingRow | undefined {
-    return this.store.transaction(() => {
+    return this.store.urgent(() => {
       const row = this.rows.get(id)
       if (!row) return undefined
       const changed = whole({ ...row, ...change, id })
@@ -104,7 +105,7 @@ export class Catalogue {
 
   /** With all that hangs on it. */
   remove(id: number): void {
-    this.store.transaction(() => {
+    this.store.urgent(() => {
       const row = this.rows.get(id)
       if (!row) return
       for (const work of this.removing) work(id)
@@ -228,7 +229,7 @@ export class Catalogue {
     this.indexes.clear()
     for (let after = 0; ; ) {
       const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
-      this.store.transaction(() => {
+      this.store.urgent(() => {
         for (const { value } of batch) this.indexes.change(null, value)
       })
       after = batch.at(-1)?.key ?? 0

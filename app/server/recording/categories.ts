@@ -60,7 +60,7 @@ export class Categories implements Component {
   start(): void {
     if (this.table.count({ limit: 1 }) === 0) {
       const known = this.fromFile() ?? FIRST_CATEGORIES
-      this.store.transaction(() => {
+      this.store.urgent(() => {
         for (const category of known) {
           this.table.put(category.id, category)
           this.store.useId('tag_categories', category.id)

@@ -27,7 +27,7 @@ export class ClockTrust {
       if (this.clock.monotonic() - this.leapSince < DAY_MS) return false
     }
     this.leapSince = undefined
-    this.store.transaction(() => meta.put('believed_time', now))
+    this.store.urgent(() => meta.put('believed_time', now))
     return true
   }
 }

@@ -127,7 +127,7 @@ export class ExportEntries {
   }
 
   private end(id: number, placed: boolean): void {
-    this.store.transaction(() => {
+    this.store.urgent(() => {
       if (!placed) this.catalogue.remove(id)
       this.notes.remove(NOTE)
     })

@@ -92,7 +92,7 @@ export class Places implements Component {
     const meta = this.store.table<string, boolean>('meta')
     const required = this.storage.isMounted(DATA_VOLUME) || (!anew && meta.get(MOUNT_NOTE) === true)
     this.storage.requireMount(required)
-    if (meta.get(MOUNT_NOTE) !== required) this.store.transaction(() => meta.put(MOUNT_NOTE, required))
+    if (meta.get(MOUNT_NOTE) !== required) this.store.urgent(() => meta.put(MOUNT_NOTE, required))
   }
 
   /** What was stored past the check, by an older release or by hand, must not lead anywhere else. */

@@ -139,7 +139,7 @@ export class Removal implements Component {
     const duration = parts.reduce((sum, part) => sum + part.duration, 0)
     const size = parts.reduce((sum, part) => sum + part.size, 0)
     const change: Partial<NewRow> = { parts, duration, size, filename: first.filename, path: first.path }
-    const changed = this.store.transaction(() => {
+    const changed = this.store.urgent(() => {
       this.files.remove(row.id)
       return this.catalogue.update(row.id, change)
     })
@@ -176,7 +176,7 @@ export class Removal implements Component {
   /** Only a crash needs it: a database that is full must not keep the space from being freed. */
   private note(write: () => void): void {
     try {
-      this.store.transaction(write)
+      this.store.urgent(write)
     } catch (error) {
       this.log.warn({ error: errorText(error) }, 'a removal cannot be noted')
     }

@@ -24,7 +24,7 @@ const PROGRESS_MS = 1000
 const ALERT_INTERVAL_MS = 3_600_000
 /** A target is left with this much. */
 const TARGET_RESERVE = 16 * 1024 * 1024
-/** What a crash may have left out of the queue lies among the newest. */
+/** So many of the newest are looked through for what a crash or a full disk has left out of the queue. */
 const SCAN_ROWS = 1000
 
 export interface PlaceStatus {
@@ -73,6 +73,9 @@ export class Replication implements Component {
   private readonly states = new Map<CopyPlace, PlaceState>()
   private timer: NodeJS.Timeout | undefined
   private work: Promise<void> = Promise.resolve()
+  /** What has not been entered into the queue lies among the newest. */
+  private missed = false
+  private trouble = ''
   private current: { progress: CopyProgress; toldAt: number } | null = null
   private readonly onFinished = (row: RecordingRow) => this.finished(row)
 
@@ -101,8 +104,7 @@ export class Replication implements Component {
     const copies = new Copies(this.store, this.catalogue)
     this.copies = copies
     this.bus.on('recording-finished', this.onFinished)
-    const newest = this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)
-    for (const row of newest) this.finished(row)
+    this.missed = true
     this.look()
   }
 
@@ -149,7 +151,17 @@ export class Replication implements Component {
     return this.states.get(place) as PlaceState
   }
 
+  /** Called from the end of a recording, which must not fail with it. */
   private finished(row: RecordingRow): void {
+    try {
+      this.enqueue(row)
+    } catch (error) {
+      this.missed = true
+      this.say(errorText(error))
+    }
+  }
+
+  private enqueue(row: RecordingRow): void {
     if (row.state !== 'ready' || !VIDEO_TYPES.includes(row.media_type)) return
     for (const place of COPY_PLACES) {
       const path = this.places.copyPlace(place)
@@ -160,13 +172,26 @@ export class Replication implements Component {
 
   private look(): void {
     this.work = this.pass()
-      .catch((error) => this.log.error({ error: errorText(error) }, 'replication failed; trying again'))
+      .then(() => {
+        this.trouble = ''
+      })
+      .catch((error) => this.say(errorText(error)))
       .then(() => {
         if (!this.controller.signal.aborted) this.timer = setTimeout(() => this.look(), LOOK_MS)
       })
   }
 
+  /** Once for as long as it is the same. */
+  private say(error: string): void {
+    if (error !== this.trouble) this.log.error({ error }, 'replication failed; trying again')
+    this.trouble = error
+  }
+
   private async pass(): Promise<void> {
+    if (this.missed) {
+      for (const row of this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)) this.enqueue(row)
+      this.missed = false
+    }
     for (const place of COPY_PLACES) {
       const path = this.places.copyPlace(place)
       if (path === undefined) continue

@@ -84,7 +84,7 @@ export class Tags {
   }
 
   remove(recording: number, id: number): void {
-    const removed = this.store.transaction(() => {
+    const removed = this.store.urgent(() => {
       const tag = this.get(recording, id)
       this.tags.remove([recording, id])
       this.byCategory.remove([tag.category, recording, id])
@@ -167,7 +167,7 @@ export class Tags {
 
   /** Tags of an earlier schema. */
   private fillIndex(): void {
-    this.store.transaction(() => {
+    this.store.urgent(() => {
       for (const { key, value } of this.tags.range()) this.byCategory.put([value.category, key[0], value.id], true)
     })
   }

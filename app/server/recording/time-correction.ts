@@ -125,7 +125,7 @@ export class TimeCorrection implements Component {
   }
 
   private write(note: Note): void {
-    this.store.transaction(() => this.notes?.put('note', note))
+    this.store.urgent(() => this.notes?.put('note', note))
   }
 }
 

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { type Key, open, type RootDatabase } from 'lmdb'
 import type { Component } from '../component.ts'
 import type { Logger } from '../log.ts'
+import { type AnyTable, allocateLock, Demand, Headroom } from './headroom.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { SchemaBackups } from './schema-backups.ts'
-import { Table } from './table.ts'
+import { type Room, Table } from './table.ts'
 
 const MAP_SIZE = 4 * 1024 ** 3
 const MAX_TABLES = 64
@@ -21,15 +22,24 @@ export interface PutBack {
 
 /** The transaction that is open; `failure` is what a part of it threw. */
 interface Writing {
+  readonly demand: Demand
   failure?: { readonly error: unknown }
 }
 
 export class Store implements Component {
   private root: RootDatabase | undefined
+  private headroom: Headroom | undefined
+  /** Those that are in the file. */
+  private names = new Set<string>()
   private writing: Writing | undefined
   private readonly tables = new Map<string, Table<never, never>>()
   private readonly file: string
   private readonly backups: SchemaBackups
+  private readonly room: Room = {
+    put: (table, bytes) => this.demand(false, (all) => all.add(table, bytes)),
+    remove: (table) => this.demand(true, (all) => all.add(table, 0)),
+    clear: (table) => this.demand(true, (all) => all.clear(table)),
+  }
 
   constructor(
     /** Folder of the environment; made when missing. */
@@ -38,6 +48,8 @@ export class Store implements Component {
     private readonly migrations: readonly Migration[] = MIGRATIONS,
     /** Folder of the copies from before changes of the schema, on the same file system. */
     backups: string = join(path, 'backups'),
+    /** Told when the disk is so full that nothing can be stored, and when it can again. */
+    private readonly onFull: (full: boolean) => void = () => {},
   ) {
     this.file = join(path, 'camera.mdb')
     this.backups = new SchemaBackups(backups)
@@ -46,13 +58,15 @@ export class Store implements Component {
   async start(): Promise<void> {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
     const known = this.migrations.at(-1)?.version ?? 0
-    this.root = openEnvironment(this.file)
+    this.open()
     chmodSync(this.file, 0o600)
     if (this.schemaVersion > known) await this.goBack(known)
     await this.migrate(known)
   }
 
   async stop(): Promise<void> {
+    this.headroom?.close()
+    this.headroom = undefined
     await this.root?.close()
     this.root = undefined
     this.tables.clear()
@@ -61,13 +75,27 @@ export class Store implements Component {
   table<K extends Key, V>(name: string): Table<K, V> {
     const known = this.tables.get(name)
     if (known) return known as Table<K, V>
-    const table = new Table(this.database().openDB<V, K>({ name, encoding: 'json' }))
+    if (!this.names.has(name)) this.demand(true, (all) => all.add(this.database() as AnyTable, 1))
+    const table = new Table(this.database().openDB<V, K>({ name, encoding: 'json' }), this.room)
+    this.names.add(name)
     this.tables.set(name, table as Table<never, never>)
     return table
   }
 
-  /** All writes of `work` or none. `work` is synchronous. A transaction inside another is a part of it, and when it throws, both fail. */
+  /**
+   * All writes of `work` or none. `work` is synchronous. A transaction inside another is a part of it, and when it throws, both fail. Where the
+   * disk is full, writing throws INSUFFICIENT_STORAGE; removing, alone or by itself in a transaction, still works.
+   */
   transaction<T>(work: () => T): T {
+    return this.write(work, false)
+  }
+
+  /** A transaction that also works where the disk is full: for little, and for what must not wait for space, such as the end of a recording. */
+  urgent<T>(work: () => T): T {
+    return this.write(work, true)
+  }
+
+  private write<T>(work: () => T, urgent: boolean): T {
     if (this.writing) {
       try {
         return work()
@@ -77,7 +105,7 @@ export class Store implements Component {
       }
     }
     return this.database().transactionSync(() => {
-      const writing: Writing = {}
+      const writing: Writing = { demand: new Demand(urgent) }
       this.writing = writing
       try {
         const result = work()
@@ -144,11 +172,25 @@ export class Store implements Component {
     const found = this.schemaVersion
     await this.stop()
     await this.backups.putBack(known, found, this.file)
-    this.root = openEnvironment(this.file)
+    this.open()
     this.log.error(
       { ...this.putBack, instead_of: found },
       'an update was taken back: the database is the copy from before it, later changes of settings are lost',
     )
+  }
+
+  /** What is written outside a transaction is one of its own. */
+  private demand(removing: boolean, add: (all: Demand) => void): void {
+    const all = this.writing?.demand ?? new Demand(false)
+    add(all)
+    this.headroom?.require(all, removing)
+  }
+
+  private open(): void {
+    allocateLock(this.file)
+    this.root = openEnvironment(this.file)
+    this.names = new Set([...this.root.getKeys()].map(String))
+    this.headroom = new Headroom(this.file, this.root as AnyTable, this.log, this.onFull)
   }
 
   private database(): RootDatabase {

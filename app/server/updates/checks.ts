@@ -34,7 +34,7 @@ export function storeWorks(store: Store): Check {
   return async () => {
     const table = store.table<string, string>('settings')
     const mark = randomUUID()
-    store.transaction(() => table.put('updateStoreCheck', mark))
+    store.urgent(() => table.put('updateStoreCheck', mark))
     return table.get('updateStoreCheck') === mark ? null : 'the database does not keep what is written'
   }
 }

@@ -17,12 +17,21 @@ import { scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 
-/** A database that takes nothing while it is full. */
+/** A database that takes nothing while it is full, not even what is urgent. */
 class FullStore extends Store {
   full = false
   override transaction<T>(work: () => T): T {
-    if (this.full) throw new ApiError('INSUFFICIENT_STORAGE', 'The database is full')
+    this.check()
     return super.transaction(work)
+  }
+
+  override urgent<T>(work: () => T): T {
+    this.check()
+    return super.urgent(work)
+  }
+
+  private check(): void {
+    if (this.full) throw new ApiError('INSUFFICIENT_STORAGE', 'The database is full')
   }
 }
 
