@@ -1,6 +1,6 @@
 /** Folders that go with the test that made them. Tear-downs run last first: what is started after may still use them while it ends. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -35,4 +35,25 @@ export function ext4Disk(t: Scope, bytes: number): string {
   execFileSync('mount', ['-o', 'loop', image, disk])
   t.teardown(() => execFileSync('umount', [disk]))
   return disk
+}
+
+/** Somebody else takes all that is left on a disk, to the last byte. */
+export function fillDisk(disk: string): void {
+  const fd = openSync(join(disk, 'hog'), 'a')
+  try {
+    for (let size = 1024 * 1024; size >= 1; ) {
+      try {
+        writeSync(fd, Buffer.alloc(size))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+        size = Math.floor(size / 2)
+      }
+    }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+export function freeDisk(disk: string): void {
+  rmSync(join(disk, 'hog'))
 }

@@ -1,8 +1,10 @@
 /** Processes named by number and start time, so that a reused number is never mistaken for the old process. */
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StartupError } from '../errors.ts'
-import { writeFileAtomic } from './files.ts'
+
+/** More than two numbers of 64 bits. */
+const LINE_LENGTH = 47
 
 /** `pid starttime`, or null when there is no such process (a zombie counts as gone). */
 export function processIdentity(pid: number): string | null {
@@ -22,10 +24,15 @@ export function runningProcess(file: string): string | null {
   return processIdentity(Number.parseInt(recorded, 10)) === recorded ? recorded : null
 }
 
+/** In place, and never shorter: a file that is there once can be written on a disk that is full. Null: there is none any more. */
 export function recordProcess(file: string, pid: number | null): void {
-  const identity = pid === null ? null : processIdentity(pid)
-  if (identity === null) rmSync(file, { force: true })
-  else writeFileAtomic(file, `${identity}\n`, 0o600)
+  const identity = (pid === null ? null : processIdentity(pid)) ?? ''
+  const fd = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600)
+  try {
+    writeSync(fd, `${identity.padEnd(LINE_LENGTH)}\n`, 0)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Takes the data folder for this process; two servers on one catalogue would ruin each other's recordings. */
@@ -42,5 +49,4 @@ export async function outlive(file: string, patienceMs: number): Promise<void> {
     if (performance.now() > deadline) process.kill(Number.parseInt(identity, 10), 'SIGKILL')
     await delay(20)
   }
-  rmSync(file, { force: true })
 }

@@ -1,11 +1,11 @@
 /** A disk that others fill: LMDB itself dies of the first commit that finds no space. */
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { closeSync, openSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { MIGRATIONS, Store, type Table } from '../../../app/server/store/index.ts'
 import { random } from '../../support/random.ts'
-import { ext4Disk, memoryDisk } from '../../support/scratch.ts'
+import { ext4Disk, fillDisk, freeDisk, memoryDisk } from '../../support/scratch.ts'
 
 const MB = 1024 * 1024
 const FULL = { code: 'INSUFFICIENT_STORAGE', status: 503 }
@@ -29,27 +29,6 @@ async function open(t: Test, disk: string): Promise<Opened> {
   t.teardown(() => store.stop())
   lines.length = 0
   return { store, rows: store.table('rows'), lines, told }
-}
-
-/** Somebody else takes all that is left, to the last byte. */
-function fill(disk: string): void {
-  const fd = openSync(join(disk, 'hog'), 'a')
-  try {
-    for (let size = MB; size >= 1; ) {
-      try {
-        writeSync(fd, Buffer.alloc(size))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-        size = Math.floor(size / 2)
-      }
-    }
-  } finally {
-    closeSync(fd)
-  }
-}
-
-function free(disk: string): void {
-  rmSync(join(disk, 'hog'))
 }
 
 /** Writes until that is refused; returns how many rows there are then. */
@@ -78,7 +57,7 @@ for (const [name, rounds, make] of [
     const text = () => 'x'.repeat(Math.floor(chance() * 200_000))
     let next = 0
     for (let round = 1; round <= rounds; round++) {
-      fill(disk)
+      fillDisk(disk)
       const refused = writeOn(opened, next, text)
       next = refused.next
       t.match(refused.error, FULL)
@@ -98,7 +77,7 @@ for (const [name, rounds, make] of [
       }
       t.equal(rows.count(), before - gone.length, 'deleting works, reading too')
 
-      free(disk)
+      freeDisk(disk)
       for (let n = 0; n < 20; n++) rows.put(next++, { text: text() })
       t.same(lines.splice(0), ['there is space on the disk again: everything is stored'], 'said once')
       t.same(told.splice(0), [false])
@@ -113,7 +92,7 @@ t.test('a server that starts with a full disk reads, deletes and writes on as be
   const first = await open(t, disk)
   first.rows.put(1, { text: 'kept' })
   first.rows.put(2, { text: 'gone' })
-  fill(disk)
+  fillDisk(disk)
   const { next } = writeOn(first, 3, () => 'x'.repeat(5000))
   await first.store.stop()
   const again = await open(t, disk)
@@ -121,7 +100,7 @@ t.test('a server that starts with a full disk reads, deletes and writes on as be
   t.throws(() => again.rows.put(next, { text: 'x'.repeat(5000) }), FULL)
   again.rows.remove(2)
   t.equal(again.rows.has(2), false)
-  free(disk)
+  freeDisk(disk)
   again.rows.put(next, { text: 'x' })
   t.ok(again.rows.has(next))
 })
@@ -129,11 +108,11 @@ t.test('a server that starts with a full disk reads, deletes and writes on as be
 t.test('room that was given up comes back without anybody writing', async (t) => {
   const disk = memoryDisk(t, '48m')
   const opened = await open(t, disk)
-  fill(disk)
+  fillDisk(disk)
   writeOn(opened, 0, () => 'x'.repeat(5000))
   const file = join(disk, 'db', 'camera.mdb')
   const before = statSync(file).size
-  free(disk)
+  freeDisk(disk)
   while (opened.told.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
   t.same(opened.told, [true, false])
   t.ok(statSync(file).size > before)
@@ -143,7 +122,7 @@ t.test('a large transaction is refused as a whole where it might not fit', async
   const disk = memoryDisk(t, '48m')
   const { store, rows } = await open(t, disk)
   for (let n = 0; n < 500; n++) rows.put(n, { text: 'x'.repeat(5000) })
-  fill(disk)
+  fillDisk(disk)
   const all = () => {
     for (let n = 0; n < 2000; n++) rows.put(n, { text: 'y'.repeat(5000) })
   }
