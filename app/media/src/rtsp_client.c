@@ -128,10 +128,12 @@ static void on_closed(GstRTSPClient *client, gpointer user_data)
 static void set_playing(CamRtspClients *clients, GstRTSPClient *client, GstRTSPContext *ctx,
                         gboolean playing)
 {
+    /* The context of a PAUSE has no media of its own. */
+    GstRTSPMedia *media = ctx->sessmedia ? gst_rtsp_session_media_get_media(ctx->sessmedia) : NULL;
     CamRtspEntry *entry;
 
-    if (ctx->media)
-        cam_rtsp_media_set_playing(ctx->media, playing);
+    if (media)
+        cam_rtsp_media_set_playing(media, playing);
     g_mutex_lock(&clients->lock);
     entry = g_hash_table_lookup(clients->table, client);
     if (entry && playing && !entry->played) {

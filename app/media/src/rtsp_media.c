@@ -13,14 +13,16 @@
 /* One client's share of a hub and a sound. */
 typedef struct {
     CamHub *hub;
-    guint consumer;      /* atomic; 0: none */
+    guint consumer;      /* atomic; 0: none, for the client does not take the pictures now */
+    guint64 dropped;     /* by the consumers before */
     CamRtspSound *sound; /* NULL: none */
     GstAppSrc *source;
     guint64 max_bytes;
     guint max_buffers;
     GstRTSPLowerTrans protocols;
-    gint playing;       /* atomic */
-    gint64 stuck_since; /* µs, 0: not; written under the hub's lock, read anywhere */
+    gint playing;         /* atomic */
+    gint64 playing_since; /* µs */
+    gint64 stuck_since;   /* µs, 0: not; written under the hub's lock, read anywhere */
 } Share;
 
 typedef struct {
@@ -73,12 +75,21 @@ static gboolean ready(gpointer user_data)
     return TRUE;
 }
 
+static void attach_pictures(Share *share)
+{
+    if (!g_atomic_int_get((gint *)&share->consumer))
+        share->consumer = cam_hub_attach(
+            share->hub, &(CamHubConsumer){.deliver = deliver, .ready = ready, .user_data = share});
+}
+
 static void detach_pictures(Share *share)
 {
     guint consumer = (guint)g_atomic_int_exchange((gint *)&share->consumer, 0);
 
-    if (consumer)
-        cam_hub_detach(share->hub, consumer);
+    if (!consumer)
+        return;
+    share->dropped += cam_hub_consumer_dropped(share->hub, consumer);
+    cam_hub_detach(share->hub, consumer);
 }
 
 static void detach(Share *share)
@@ -183,8 +194,7 @@ static GstRTSPMedia *construct(GstRTSPMediaFactory *factory, const GstRTSPUrl *u
     share->protocols = protocols(url);
     g_object_set_data_full(G_OBJECT(media), DATA_KEY, share, share_free);
     g_signal_connect(media, "unprepared", G_CALLBACK(on_unprepared), share);
-    share->consumer = cam_hub_attach(
-        share->hub, &(CamHubConsumer){.deliver = deliver, .ready = ready, .user_data = share});
+    attach_pictures(share);
     self->created(media, self->camera, self->stream, self->user_data);
     return media;
 }
@@ -214,23 +224,23 @@ void cam_rtsp_media_set_playing(GstRTSPMedia *media, gboolean playing)
         cam_playback_set_playing(cam_playback_of(media), playing);
         return;
     }
+    share->playing_since = g_get_monotonic_time();
     g_atomic_int_set(&share->playing, playing);
-    if (share->sound)
-        cam_rtsp_sound_set_playing(share->sound, playing);
-    if (!playing)
-        return;
-    /* What the client has not set up is not sent, so it need not be made. */
-    if (!is_set_up(media, 0))
+    /* What the client has not set up, or pauses, is not sent, so it need not be made. After a pause
+     * all is new, from a key frame on. */
+    if (playing && is_set_up(media, 0))
+        attach_pictures(share);
+    else
         detach_pictures(share);
-    if (share->sound && !is_set_up(media, 1))
-        cam_rtsp_sound_end(share->sound);
+    if (share->sound)
+        cam_rtsp_sound_set_playing(share->sound, playing && is_set_up(media, 1));
 }
 
 guint64 cam_rtsp_media_dropped(GstRTSPMedia *media)
 {
     Share *share = g_object_get_data(G_OBJECT(media), DATA_KEY);
 
-    return share ? cam_hub_consumer_dropped(share->hub, share->consumer) : 0;
+    return share ? share->dropped + cam_hub_consumer_dropped(share->hub, share->consumer) : 0;
 }
 
 GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media)
@@ -244,6 +254,7 @@ GstClockTime cam_rtsp_media_stuck_for(GstRTSPMedia *media)
         since = share->sound ? cam_rtsp_sound_stuck_since(share->sound) : 0;
     if (!since || !g_atomic_int_get(&share->playing))
         return 0;
+    since = MAX(since, share->playing_since);
     return (GstClockTime)(g_get_monotonic_time() - since) * GST_USECOND;
 }
 

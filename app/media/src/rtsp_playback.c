@@ -1,5 +1,6 @@
 #include "rtsp_playback.h"
 #include "rtsp_playback_media.h"
+#include "rtsp_unused.h"
 
 #include <string.h>
 
@@ -65,6 +66,7 @@ static GstRTSPStatusCode adjust_play_mode(GstRTSPClient *client, GstRTSPContext 
     GstRTSPStatusCode status;
     CamPlaybackMode mode;
 
+    cam_rtsp_drop_unused(ctx->media);
     if (!playback)
         return GST_RTSP_STS_OK;
     cam_playback_see_use(playback, ctx->media);

@@ -33,7 +33,6 @@ struct _CamPlayback {
 
 typedef struct {
     GstRTSPMedia parent;
-    GstElement *rtpbin; /* borrowed */
 } CamPlaybackMedia;
 
 typedef struct {
@@ -277,25 +276,6 @@ static GstElement *make_source(CamPlayback *self, GstElement *bin, CamTrackKind 
     return source;
 }
 
-/* Nothing takes what is sent on a track that the client has not set up, which would be an error. */
-static GstPadProbeReturn drop_unused(GstPad *pad, GstPadProbeInfo *info, gpointer track)
-{
-    return g_atomic_int_get(&((Track *)track)->unused) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-}
-
-/* Where the media holds back what it has prepared. */
-static void drop_at(GstRTSPMedia *media, Track *track)
-{
-    g_autofree char *name = g_strdup_printf("send_rtp_src_%d", track->stream);
-    GstPad *pad = gst_element_get_static_pad(((CamPlaybackMedia *)media)->rtpbin, name);
-
-    if (!pad)
-        return;
-    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, drop_unused,
-                      track, NULL);
-    gst_object_unref(pad);
-}
-
 void cam_playback_see_use(CamPlayback *self, GstRTSPMedia *media)
 {
     for (int i = 0; i < CAM_N_TRACKS; i++) {
@@ -303,10 +283,8 @@ void cam_playback_see_use(CamPlayback *self, GstRTSPMedia *media)
         GstRTSPStream *stream =
             track->source ? gst_rtsp_media_get_stream(media, (guint)track->stream) : NULL;
 
-        if (!stream || gst_rtsp_stream_is_complete(stream) || g_atomic_int_get(&track->unused))
-            continue;
-        g_atomic_int_set(&track->unused, TRUE);
-        drop_at(media, track);
+        if (stream && !gst_rtsp_stream_is_complete(stream))
+            g_atomic_int_set(&track->unused, TRUE);
     }
 }
 
@@ -412,15 +390,8 @@ static gboolean query_stop(GstRTSPMedia *media, gint64 *stop)
     return TRUE;
 }
 
-static gboolean setup_rtpbin(GstRTSPMedia *media, GstElement *rtpbin)
-{
-    ((CamPlaybackMedia *)media)->rtpbin = rtpbin;
-    return TRUE;
-}
-
 static void cam_playback_media_class_init(CamPlaybackMediaClass *klass)
 {
-    klass->parent.setup_rtpbin = setup_rtpbin;
     klass->parent.query_position = query_position;
     klass->parent.query_stop = query_stop;
 }

@@ -15,7 +15,7 @@ CamPlayback *cam_playback_of(GstRTSPMedia *media);
  * before it where only from there on pictures can be sent. GST_CLOCK_TIME_NONE: nowhere. */
 GstClockTime cam_playback_start_for(CamPlayback *playback, GstClockTime time, gdouble rate);
 
-/* Before it plays: what the client has set up is sent, and nothing else. */
+/* Before it plays: what the client has set up is read, and nothing else. */
 void cam_playback_see_use(CamPlayback *playback, GstRTSPMedia *media);
 
 CamTimeline *cam_playback_timeline(CamPlayback *playback);

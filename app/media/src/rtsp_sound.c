@@ -71,6 +71,13 @@ static gboolean deliver(GstBuffer *unit, gpointer user_data)
     return TRUE;
 }
 
+static void listen(CamRtspSound *sound)
+{
+    if (!g_atomic_int_get((gint *)&sound->listener))
+        sound->listener =
+            cam_audio_attach(sound->audio, sound->codec, &(CamAudioConsumer){deliver, sound});
+}
+
 CamRtspSound *cam_rtsp_sound_new(CamAudio *audio, GstBin *bin)
 {
     GstElement *source = gst_bin_get_by_name(bin, SOURCE_NAME);
@@ -82,7 +89,7 @@ CamRtspSound *cam_rtsp_sound_new(CamAudio *audio, GstBin *bin)
     sound->audio = cam_audio_ref(audio);
     sound->source = GST_APP_SRC(source);
     sound->codec = GPOINTER_TO_INT(g_object_get_data(G_OBJECT(source), CODEC_KEY));
-    sound->listener = cam_audio_attach(audio, sound->codec, &(CamAudioConsumer){deliver, sound});
+    listen(sound);
     return sound;
 }
 
@@ -118,6 +125,10 @@ void cam_rtsp_sound_begin(CamRtspSound *sound, GstClockTime pts)
 void cam_rtsp_sound_set_playing(CamRtspSound *sound, gboolean playing)
 {
     g_atomic_int_set(&sound->playing, playing);
+    if (playing)
+        listen(sound);
+    else
+        cam_rtsp_sound_end(sound);
 }
 
 gint64 cam_rtsp_sound_stuck_since(CamRtspSound *sound)

@@ -16,6 +16,7 @@ void cam_rtsp_sound_free(CamRtspSound *sound);
 /* The first picture's time: sound goes from there on. Must be called for anything to be sent, and
  * blocks nothing. Later calls do nothing. */
 void cam_rtsp_sound_begin(CamRtspSound *sound, GstClockTime pts);
+/* FALSE: it is not listened to meanwhile. */
 void cam_rtsp_sound_set_playing(CamRtspSound *sound, gboolean playing);
 /* No more is wanted. */
 void cam_rtsp_sound_end(CamRtspSound *sound);
