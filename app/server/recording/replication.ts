@@ -1,9 +1,9 @@
 /**
- * Copies of finished recordings on a second medium and on a network file system. What waits is kept in the database; one file is copied at a
- * time, and a place that cannot take it now is tried again, ever less often, until it can.
+ * Copies of finished recordings on a second medium and on a network file system. What waits is kept in the database. Each place gets one file at
+ * a time, whatever the other does: a network file system may hang. One that cannot take it now is tried again, ever less often, until it can.
  */
-import { rm, stat, statfs } from 'node:fs/promises'
-import { posix } from 'node:path'
+import { rm, stat } from 'node:fs/promises'
+import { backoff } from '../backoff.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
@@ -12,8 +12,9 @@ import type { Logger } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Copies, type CopyRecord } from './copies.ts'
-import { copyFileChecked, hashFile, OriginalDamaged, type Pace } from './copy.ts'
-import { COPY_PLACES, type CopyPlace, containedFolder, type Places } from './places.ts'
+import { OriginalDamaged, type Pace } from './copy.ts'
+import { copyRecording } from './copy-recording.ts'
+import { COPY_PLACES, type CopyPlace, type Places } from './places.ts'
 import { enterHash } from './rejudge.ts'
 import { type RecordingRow, VIDEO_TYPES } from './row.ts'
 
@@ -22,8 +23,6 @@ const FIRST_RETRY_MS = 5000
 const LAST_RETRY_MS = 300_000
 const PROGRESS_MS = 1000
 const ALERT_INTERVAL_MS = 3_600_000
-/** A target is left with this much. */
-const TARGET_RESERVE = 16 * 1024 * 1024
 /** So many of the newest are looked through for what a crash or a full disk has left out of the queue. */
 const SCAN_ROWS = 1000
 
@@ -51,6 +50,9 @@ export interface CopyProgress {
 }
 
 interface PlaceState {
+  timer: NodeJS.Timeout | undefined
+  work: Promise<void>
+  current: { readonly progress: CopyProgress; readonly toldAt: number } | null
   present: boolean
   failures: number
   /** The others have their turn before what failed is tried again. */
@@ -71,12 +73,9 @@ export class Replication implements Component {
   private copies: Copies | undefined
   private readonly controller = new AbortController()
   private readonly states = new Map<CopyPlace, PlaceState>()
-  private timer: NodeJS.Timeout | undefined
-  private work: Promise<void> = Promise.resolve()
-  /** What has not been entered into the queue lies among the newest. */
-  private missed = false
+  /** What has not been entered into the queues lies among the newest. */
+  private missed = true
   private trouble = ''
-  private current: { progress: CopyProgress; toldAt: number } | null = null
   private readonly onFinished = (row: RecordingRow) => this.finished(row)
 
   constructor(
@@ -90,6 +89,9 @@ export class Replication implements Component {
   ) {
     for (const place of COPY_PLACES) {
       this.states.set(place, {
+        timer: undefined,
+        work: Promise.resolve(),
+        current: null,
         present: false,
         failures: 0,
         after: 0,
@@ -104,19 +106,24 @@ export class Replication implements Component {
     const copies = new Copies(this.store, this.catalogue)
     this.copies = copies
     this.bus.on('recording-finished', this.onFinished)
-    this.missed = true
-    this.look()
+    for (const place of COPY_PLACES) this.look(place)
   }
 
   async stop(): Promise<void> {
     this.bus.off('recording-finished', this.onFinished)
     this.controller.abort()
-    clearTimeout(this.timer)
-    await this.work
+    for (const { timer } of this.states.values()) clearTimeout(timer)
+    await Promise.all([...this.states.values()].map(({ work }) => work))
+  }
+
+  /** Entries have become whole without being told of. */
+  rescan(): void {
+    this.missed = true
   }
 
   status(): { places: PlaceStatus[]; current: CopyProgress | null } {
-    return { places: COPY_PLACES.map((place) => this.statusOf(place)), current: this.current?.progress ?? null }
+    const current = [...this.states.values()].find((state) => state.current !== null)?.current ?? null
+    return { places: COPY_PLACES.map((place) => this.statusOf(place)), current: current?.progress ?? null }
   }
 
   /** Where the copies of a recording lie. */
@@ -170,14 +177,15 @@ export class Replication implements Component {
     }
   }
 
-  private look(): void {
-    this.work = this.pass()
+  private look(place: CopyPlace): void {
+    const state = this.state(place)
+    state.work = this.pass(place, state)
       .then(() => {
         this.trouble = ''
       })
       .catch((error) => this.say(errorText(error)))
       .then(() => {
-        if (!this.controller.signal.aborted) this.timer = setTimeout(() => this.look(), LOOK_MS)
+        if (!this.controller.signal.aborted) state.timer = setTimeout(() => this.look(place), LOOK_MS)
       })
   }
 
@@ -187,31 +195,35 @@ export class Replication implements Component {
     this.trouble = error
   }
 
-  private async pass(): Promise<void> {
-    if (this.missed) {
-      for (const row of this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)) this.enqueue(row)
-      this.missed = false
+  private async pass(place: CopyPlace, state: PlaceState): Promise<void> {
+    if (this.missed) this.scan()
+    const path = this.places.copyPlace(place)
+    if (path === undefined) return
+    const present = await this.storage.reachable(path)
+    // It is back: why it failed before means nothing any more.
+    if (present && !state.present) Object.assign(state, { failures: 0, retryAt: 0, after: 0 })
+    state.present = present
+    if (!present) return
+    await this.copies?.meet(place, path, this.controller.signal)
+    for (const id of this.copies?.waiting(place, state.after) ?? []) {
+      if (this.controller.signal.aborted || performance.now() < state.retryAt) break
+      if (this.places.copyPlace(place) !== path) break
+      await this.attempt(place, path, id)
     }
-    for (const place of COPY_PLACES) {
-      const path = this.places.copyPlace(place)
-      if (path === undefined) continue
-      const state = this.state(place)
-      state.present = await this.storage.reachable(path)
-      if (!state.present) continue
-      await this.copies?.meet(place, path, this.controller.signal)
-      for (const id of this.copies?.waiting(place, state.after) ?? []) {
-        if (this.controller.signal.aborted || performance.now() < state.retryAt) break
-        if (this.places.copyPlace(place) !== path) break
-        await this.attempt(place, path, id)
-      }
-      if (performance.now() >= state.retryAt) state.after = 0
-    }
+    if (performance.now() >= state.retryAt) state.after = 0
+  }
+
+  private scan(): void {
+    for (const row of this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)) this.enqueue(row)
+    this.missed = false
   }
 
   private async attempt(place: CopyPlace, path: string, id: number): Promise<void> {
     const row = this.catalogue.get(id)
+    // Its end is not entered yet: the database is full.
+    if (row?.state === 'recording') return
     if (row?.state !== 'ready') {
-      this.copies?.drop(place, id)
+      this.drop(place, id)
       return
     }
     const state = this.state(place)
@@ -222,19 +234,18 @@ export class Replication implements Component {
       if (this.controller.signal.aborted) return
       await this.failed(place, row, error as NodeJS.ErrnoException)
     } finally {
-      this.current = null
+      state.current = null
     }
   }
 
   private async failed(place: CopyPlace, row: RecordingRow, error: NodeJS.ErrnoException): Promise<void> {
     // Waiting makes no original whole; it is for `storage/verify` to report, and must not hold up the others.
     const hopeless = error instanceof OriginalDamaged || (error.code === 'ENOENT' && (await this.sourceGone(row)))
-    if (hopeless) this.copies?.drop(place, row.id)
     const state = this.state(place)
     const message = errorText(error)
     state.error = { message, at: this.options.now().toISOString(), full: error.code === 'ENOSPC' }
-    const backoff = Math.min(LAST_RETRY_MS, (this.options.firstRetryMs ?? FIRST_RETRY_MS) * 2 ** Math.min(10, state.failures))
-    const retry_ms = hopeless ? null : backoff
+    const pause = backoff(state.failures + 1, this.options.firstRetryMs ?? FIRST_RETRY_MS, LAST_RETRY_MS)
+    const retry_ms = hopeless && this.drop(place, row.id) ? null : pause
     if (retry_ms !== null)
       Object.assign(state, { failures: state.failures + 1, after: row.id, retryAt: performance.now() + retry_ms })
     this.log.error({ id: row.id, place, error: message, retry_ms }, 'a recording cannot be copied')
@@ -242,6 +253,17 @@ export class Replication implements Component {
     if (error.code !== 'ENOSPC' || performance.now() - state.alertedAt < ALERT_INTERVAL_MS) return
     state.alertedAt = performance.now()
     this.bus.publish('alert', 'replication_full', { place, path: this.places.copyPlace(place) ?? null })
+  }
+
+  /** False: the database takes nothing now. */
+  private drop(place: CopyPlace, id: number): boolean {
+    try {
+      this.copies?.drop(place, id)
+      return true
+    } catch (error) {
+      this.log.error({ id, place, error: errorText(error) }, 'a recording stays queued to be copied')
+      return false
+    }
   }
 
   private async sourceGone(row: RecordingRow): Promise<boolean> {
@@ -254,23 +276,8 @@ export class Replication implements Component {
   }
 
   private async copy(place: CopyPlace, path: string, row: RecordingRow): Promise<void> {
-    const root = this.storage.hostPath(this.storage.volumeOf(path))
-    await containedFolder(root, this.storage.hostPath(path))
-    const { bavail, bsize } = await statfs(root)
-    if (bavail * bsize < row.size + TARGET_RESERVE) {
-      throw Object.assign(new Error(`the medium is full: ${bavail * bsize} bytes free`), { code: 'ENOSPC' })
-    }
-    const parts = []
-    for (const part of row.parts) {
-      const target = posix.join(path, relativeName(part.path))
-      const pace = this.pace(place, row)
-      const source = this.storage.hostPath(part.path)
-      const hostTarget = await this.targetFor(this.storage.hostPath(target), row.id, part.size, part.sha256, pace)
-      const { sha256, size } = await copyFileChecked(source, hostTarget.host, pace, part.sha256)
-      if (part.sha256 === null) enterHash(this.catalogue, row.id, part.path, sha256)
-      const copy = hostTarget.renamed ? posix.join(posix.dirname(target), hostTarget.renamed) : target
-      parts.push({ filename: posix.basename(copy), path: copy, duration: part.duration, size, sha256 })
-    }
+    const hashed = (part: string, sha256: string) => enterHash(this.catalogue, row.id, part, sha256)
+    const parts = await copyRecording(this.storage, path, row, this.pace(place, row), hashed)
     if (!this.copies?.done(place, path, row, parts)) {
       // Deleted while it was copied: no entry would tell of these files.
       for (const copy of parts) {
@@ -282,24 +289,10 @@ export class Replication implements Component {
     this.tell('replicated', row, { place, copy: parts[0]?.path, size: row.size })
   }
 
-  /** Another recording's file of that name is left alone. */
-  private async targetFor(
-    host: string,
-    id: number,
-    size: number,
-    sha256: string | null,
-    pace: Pace,
-  ): Promise<{ host: string; renamed: string | null }> {
-    const there = await stat(host).catch(() => null)
-    const own = there === null || (there.size === size && (sha256 === null || (await hashFile(host, pace)).sha256 === sha256))
-    if (own) return { host, renamed: null }
-    const renamed = `${id}_${posix.basename(host)}`
-    return { host: posix.join(posix.dirname(host), renamed), renamed }
-  }
-
   private pace(place: CopyPlace, row: RecordingRow): Pace {
+    const state = this.state(place)
     const onBytes = (bytes: number) => {
-      const before = this.current?.progress
+      const before = state.current?.progress
       const copied_bytes = Math.min(row.size, (before?.recording_id === row.id ? before.copied_bytes : 0) + bytes / 2)
       const progress = {
         recording_id: row.id,
@@ -309,20 +302,20 @@ export class Replication implements Component {
         copied_bytes,
         total_bytes: row.size,
       }
-      const toldAt = this.current?.toldAt ?? performance.now()
+      const toldAt = state.current?.toldAt ?? performance.now()
       const due = performance.now() - toldAt >= PROGRESS_MS
-      this.current = { progress, toldAt: due ? performance.now() : toldAt }
+      state.current = { progress, toldAt: due ? performance.now() : toldAt }
       if (due) this.tell('replicating', row, { place, fraction: row.size > 0 ? copied_bytes / row.size : 0 })
     }
-    return { signal: this.controller.signal, rate: this.options.rate, onBytes }
+    return { signal: this.controller.signal, rate: () => this.options.rate() / this.underWay, onBytes }
+  }
+
+  /** Copies that share the rate. */
+  private get underWay(): number {
+    return Math.max(1, [...this.states.values()].filter(({ current }) => current !== null).length)
   }
 
   private tell(type: string, { id, camera, filename }: RecordingRow, more: Record<string, unknown>): void {
     this.bus.publish('recording', type, { id, camera, filename, ...more })
   }
-}
-
-/** `yyyy/mm/dd/name` of a file in the day folders, else its name. */
-export function relativeName(path: string): string {
-  return /\/(\d{4}\/\d{2}\/\d{2}\/[^/]+)$/.exec(path)?.[1] ?? posix.basename(path)
 }

@@ -2,7 +2,7 @@
 import type { DeviceStorage } from '../files/index.ts'
 import type { Dating } from './adopt.ts'
 import type { Catalogue } from './catalogue.ts'
-import type { Places } from './places.ts'
+import type { CopyPlace, Places } from './places.ts'
 import { type RecoverResult, type RecoverWork, recoverStorage } from './recover.ts'
 import type { Replication } from './replication.ts'
 import { type VerifyResult, type VerifyWork, verifyStorage } from './verify.ts'
@@ -21,12 +21,18 @@ export class StorageCare {
   verify(work: Omit<VerifyWork, 'rate'>): Promise<VerifyResult> {
     const { catalogue, storage, clock, replication, rate } = this
     const hasCopy = (...of: Parameters<Replication['copyOf']>) => replication.copyOf(...of) !== undefined
-    return verifyStorage({ catalogue, storage, clock, hasCopy }, { ...work, rate })
+    return this.thenCopied(verifyStorage({ catalogue, storage, clock, hasCopy }, { ...work, rate }))
   }
 
   recover(work: Omit<RecoverWork, 'rate'>): Promise<RecoverResult> {
     const { catalogue, storage, clock, places, replication, rate } = this
     const copyOf: Replication['copyOf'] = (...of) => replication.copyOf(...of)
-    return recoverStorage({ catalogue, storage, clock, placePath: (place) => places.copyPlace(place), copyOf }, { ...work, rate })
+    const parts = { catalogue, storage, clock, placePath: (place: CopyPlace) => places.copyPlace(place), copyOf }
+    return this.thenCopied(recoverStorage(parts, { ...work, rate }))
+  }
+
+  /** What has been found whole again, or anew, is to be copied. */
+  private thenCopied<T>(work: Promise<T>): Promise<T> {
+    return work.finally(() => this.replication.rescan())
   }
 }

@@ -63,6 +63,7 @@ class Device {
   bus!: Bus
   events: ServerEvent[] = []
   rate = 1e9
+  firstRetryMs = 100
   readonly clock = { now: () => new Date(), synchronised: true, builtAt: Date.UTC(2026, 0, 1) }
 
   static async make(t: Test): Promise<Device> {
@@ -93,7 +94,7 @@ class Device {
     const rate = () => this.rate
     this.integrity = new Integrity(this.catalogue, this.storage, this.bus, silent, rate)
     this.integrity.start()
-    const options = { rate, now: () => new Date(), firstRetryMs: 100 }
+    const options = { rate, now: () => new Date(), firstRetryMs: this.firstRetryMs }
     this.replication = new Replication(this.store, this.catalogue, this.storage, this.places, this.bus, silent, options)
     this.replication.start()
     this.care = new StorageCare(this.catalogue, this.storage, this.places, this.replication, this.clock, rate)
@@ -123,10 +124,17 @@ class Device {
 
   /** As the recorder does when it has finished. */
   record(name: string, parts = 1): RecordingRow {
+    const row = this.entered(name, parts)
+    this.bus.emit('recording-finished', row)
+    return row
+  }
+
+  /** Of which nothing has been told. */
+  entered(name: string, parts = 1): RecordingRow {
     const names = Array.from({ length: parts }, (_, n) => (n === 0 ? name : name.replace('.', `.part${n + 1}.`)))
     for (const part of names) this.put(part)
     const path = (part: string) => `/media/data/recordings/${DAY}/${part}`
-    const row = this.catalogue.create(
+    return this.catalogue.create(
       newRow(name, {
         path: path(name),
         timestamp_start: Date.UTC(2026, 4, 4),
@@ -135,8 +143,6 @@ class Device {
         parts: names.map((part) => ({ filename: part, path: path(part), duration: 2000, size: CLIP.length, sha256: null })),
       }),
     )
-    this.bus.emit('recording-finished', row)
-    return row
   }
 
   copied(id: number): boolean {
@@ -260,6 +266,79 @@ t.test('a target that refuses is told of and tried again', async (t) => {
   rmSync(join(device.backup, 'copies'))
   await copiedOf(device, row)
   t.match(device.replication.status().places[0], { last_error: null, queued: 0 })
+})
+
+t.test('a target that comes back is not kept waiting by why it failed before', async (t) => {
+  const device = await Device.make(t)
+  writeFileSync(join(device.backup, 'copies'), 'in the way')
+  device.firstRetryMs = 3_600_000
+  await device.stop()
+  await device.start()
+  const row = device.record('a.mp4')
+  await until(() => device.replication.status().places[0]?.last_error, Boolean, 'the error')
+  renameSync(device.backup, `${device.backup}.pulled`)
+  await until(
+    () => device.replication.status().places[0]?.present,
+    (present) => present === false,
+    'the outage is seen',
+  )
+  rmSync(join(`${device.backup}.pulled`, 'copies'))
+  renameSync(`${device.backup}.pulled`, device.backup)
+  await copiedOf(device, row)
+})
+
+t.test('a target that hangs does not hold up the other', async (t) => {
+  const device = await Device.make(t)
+  await copiedOf(device, device.record('a.mp4'))
+  const { storage } = device
+  const reachable = storage.reachable.bind(storage)
+  const asked: string[] = []
+  let release = (_answer: boolean): void => undefined
+  const hanging = new Promise<boolean>((resolve) => {
+    release = resolve
+  })
+  t.teardown(() => release(false))
+  storage.reachable = (path) => {
+    if (!path.startsWith('/media/nas')) return reachable(path)
+    asked.push(path)
+    return hanging
+  }
+  const value = { ...USUAL_STORAGE, backup: '/media/usb/copies', network: '/media/nas/copies' }
+  device.bus.emit('state', { key: 'recordingStorage', value })
+  await until(
+    () => asked.length,
+    (count) => count > 0,
+    'the one that hangs',
+  )
+  await copiedOf(device, device.record('b.mp4'))
+})
+
+t.test('what a full database kept out of the queue is copied all the same', async (t) => {
+  const device = await Device.make(t)
+  await copiedOf(device, device.record('a.mp4'))
+  const row = device.entered('b.mp4')
+  const { store } = device
+  const transaction = store.transaction.bind(store)
+  let refused = 0
+  store.transaction = (work) => {
+    if (refused++ === 0) throw new Error('the database is full')
+    return transaction(work)
+  }
+  device.bus.emit('recording-finished', row)
+  t.equal(refused, 1)
+  await copiedOf(device, row)
+})
+
+t.test('what waits for its end to be entered waits to be copied', async (t) => {
+  const device = await Device.make(t)
+  await copiedOf(device, device.record('a.mp4'))
+  const row = device.entered('b.mp4')
+  device.catalogue.update(row.id, { state: 'recording' })
+  device.bus.emit('recording-finished', row)
+  await copiedOf(device, device.record('c.mp4'))
+  t.notOk(device.copied(row.id))
+  device.catalogue.update(row.id, { state: 'ready' })
+  await copiedOf(device, row)
 })
 
 t.test('a removal is finished after a crash, and refused without the medium', async (t) => {
