@@ -5,12 +5,6 @@
 
 #define TICK_MS 250
 #define RETRY (1 * GST_SECOND)
-#define STALL (1500 * GST_MSECOND)
-/* Some devices, and slow boards, take long to deliver a first picture. A limit that has not
- * sufficed is doubled at the next try: one that is always too short would never see the camera
- * again. */
-#define FIRST_FRAME (5 * GST_SECOND)
-#define FIRST_FRAME_MOST (40 * GST_SECOND)
 #define GOP_CACHE_BYTES (8 * 1024 * 1024)
 #define STILL_KEEPS_PIXELS (5 * GST_SECOND)
 
@@ -84,7 +78,7 @@ CamCamera *cam_camera_new(const CamCameraSetup *setup)
     cam_camera_update_adjust(camera);
     for (guint i = 0; i < setup->n_streams; i++)
         cam_camera_add_hub(camera, &setup->streams[i]);
-    camera->first_frame_limit = FIRST_FRAME;
+    cam_stall_init(&camera->stall);
     camera->timer = g_timeout_add(TICK_MS, on_tick, camera);
     cam_camera_emit_state(camera);
     open_source(camera);
@@ -112,7 +106,7 @@ static CamFeed *feed_new(CamCamera *camera, guint64 *generation)
 
     g_mutex_lock(&camera->lock);
     *generation = ++camera->next_generation;
-    *feed = (CamFeed){cam_camera_ref(camera), *generation};
+    *feed = (CamFeed){.camera = cam_camera_ref(camera), .generation = *generation};
     g_mutex_unlock(&camera->lock);
     return feed;
 }
@@ -131,8 +125,8 @@ static void open_source(CamCamera *camera)
     if (camera->closing || camera->closed)
         return;
     camera->source_feed = feed_new(camera, &camera->generation);
-    camera->opened_at = cam_now();
     g_mutex_lock(&camera->lock);
+    cam_stall_opened(&camera->stall, cam_now());
     setup.controls = camera->controls;
     setup.first_number = camera->frames_captured + 1;
     g_mutex_unlock(&camera->lock);
@@ -256,18 +250,10 @@ void cam_camera_source_lost(CamCamera *camera, guint64 generation, const char *r
 /* A source that is there but gives nothing is as lost as one that is gone. */
 static const char *stalled(CamCamera *camera)
 {
-    const char *reason = NULL;
+    const char *reason;
 
     g_mutex_lock(&camera->lock);
-    if (camera->signal) {
-        GstClockTime limit = MAX(STALL, 4 * GST_SECOND / (guint64)MAX(1, camera->info.fps));
-
-        if (cam_now() - camera->last_frame_at > limit)
-            reason = "the camera stopped delivering pictures";
-    } else if (cam_now() - camera->opened_at > camera->first_frame_limit) {
-        reason = "the camera delivers no pictures";
-        camera->first_frame_limit = MIN(2 * camera->first_frame_limit, FIRST_FRAME_MOST);
-    }
+    reason = cam_stall_check(&camera->stall, camera->info.fps, cam_now());
     g_mutex_unlock(&camera->lock);
     return reason;
 }

@@ -111,27 +111,31 @@ static void on_started(gpointer owner, const CamSourceInfo *info)
     g_mutex_unlock(&camera->lock);
 }
 
-/* With lock held: counts a frame of the source; FALSE when it is not to be used. A picture is known
- * later than it was taken, so the first ones can be older than the last "no signal" picture, which
- * went out meanwhile. They are not used, but they are a signal: with the "no signal" pictures going
- * on, all of them could be too old. */
-static gboolean accept_frame(CamFeed *feed, GstClockTime pts, guint64 number, gboolean *first)
+/* With lock held: puts a picture that was taken at *PTS on the camera's time line. */
+static void on_timeline(CamFeed *feed, GstClockTime *pts)
 {
     CamCamera *camera = feed->camera;
-    gboolean later = pts > camera->last_pts;
 
-    if (feed->generation != camera->generation)
+    *pts = cam_picture_timeline_place(&feed->timeline, *pts, cam_now(), camera->last_pts);
+    camera->last_pts = *pts;
+}
+
+/* With lock held: counts a frame of the source; FALSE when it is not to be used, because the source
+ * was given up. */
+static gboolean accept_frame(CamFeed *feed, GstClockTime *pts, guint64 number, gboolean *first)
+{
+    CamCamera *camera = feed->camera;
+
+    if (feed->generation != camera->generation) {
+        camera->frames_dropped++;
         return FALSE;
+    }
     camera->frames_captured = number ? number : camera->frames_captured + 1;
     *first = !camera->signal;
     camera->signal = TRUE;
-    if (later || *first)
-        camera->last_frame_at = cam_now();
-    if (later)
-        camera->last_pts = pts;
-    else
-        camera->frames_dropped++;
-    return later;
+    cam_stall_picture(&camera->stall, camera->info.fps, cam_now());
+    on_timeline(feed, pts);
+    return TRUE;
 }
 
 /* With lock held; borrows BUFFER. The old frame is handed to the caller to free without the lock.
@@ -177,7 +181,7 @@ static void on_raw(gpointer owner, GstBuffer *buffer, GstCaps *caps, GstClockTim
     gst_video_info_from_caps(&info, caps);
     buffer = adjusted(camera, buffer, &info);
     g_mutex_lock(&camera->lock);
-    if (accept_frame(feed, pts, number, &first)) {
+    if (accept_frame(feed, &pts, number, &first)) {
         old = replace_newest(camera, buffer, &info, pts, camera->frames_captured);
         list_hubs(camera, &hubs);
     }
@@ -201,9 +205,8 @@ static void on_no_signal_raw(gpointer owner, GstBuffer *buffer, GstCaps *caps, G
     HubList hubs = {.n = 0};
 
     g_mutex_lock(&camera->lock);
-    if (feed->generation == camera->no_signal_generation && !camera->signal &&
-        pts > camera->last_pts) {
-        camera->last_pts = pts;
+    if (feed->generation == camera->no_signal_generation && !camera->signal) {
+        on_timeline(feed, &pts);
         list_hubs(camera, &hubs);
     }
     g_mutex_unlock(&camera->lock);
@@ -221,14 +224,14 @@ static void on_encoded(gpointer owner, GstBuffer *au, GstClockTime pts, gboolean
     gboolean first = FALSE;
 
     au = gst_buffer_make_writable(au);
-    GST_BUFFER_PTS(au) = pts;
-    GST_BUFFER_DTS(au) = pts;
     if (key)
         GST_BUFFER_FLAG_UNSET(au, GST_BUFFER_FLAG_DELTA_UNIT);
     else
         GST_BUFFER_FLAG_SET(au, GST_BUFFER_FLAG_DELTA_UNIT);
     g_mutex_lock(&camera->lock);
-    if (accept_frame(feed, pts, 0, &first)) {
+    if (accept_frame(feed, &pts, 0, &first)) {
+        GST_BUFFER_PTS(au) = pts;
+        GST_BUFFER_DTS(au) = pts;
         cam_gop_cache_push(camera->gop, au);
         if (camera->decoder)
             cam_decoder_push(camera->decoder, au);

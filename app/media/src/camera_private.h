@@ -2,8 +2,10 @@
 
 #include "adjust.h"
 #include "camera.h"
+#include "camera_stall.h"
 #include "decoder.h"
 #include "gop_cache.h"
+#include "picture_timeline.h"
 #include "sound_ring.h"
 #include "source.h"
 
@@ -14,6 +16,7 @@ typedef enum { CAM_STATE_STARTING, CAM_STATE_STREAMING, CAM_STATE_NO_SIGNAL } Ca
 typedef struct {
     CamCamera *camera;
     guint64 generation;
+    CamPictureTimeline timeline; /* with the camera's lock held */
 } CamFeed;
 
 /* Tables that the source's thread uses while the main thread puts new ones in place. */
@@ -37,7 +40,7 @@ struct _CamCamera {
     CamSoundRing *sound; /* NULL: none is kept, or the camera has none */
     CamAudioCodec sound_codec;
     gsize sound_bytes; /* to be kept; 0: none */
-    GstClockTime next_try, opened_at, first_frame_limit, decoder_idle_since;
+    GstClockTime next_try, decoder_idle_since;
     CamState state;
     char *reason;
 
@@ -52,7 +55,8 @@ struct _CamCamera {
     gboolean info_known, signal;
     gboolean native; /* the source delivers H.264 */
     guint64 frames_captured, frames_dropped, reopened;
-    GstClockTime last_pts, last_frame_at;
+    GstClockTime last_pts; /* of the newest picture of any source */
+    CamStall stall;
     CamFrame newest;           /* buffer NULL: none */
     GstClockTime pixels_until; /* a still wants decoded frames */
     CamGopCache *gop;

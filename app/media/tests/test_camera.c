@@ -1,5 +1,7 @@
 /* A camera whose source takes its time: to its first picture, or with every picture. */
 #include "camera.h"
+#include "camera_stall.h"
+#include "picture_timeline.h"
 #include "source.h"
 #include "wait.h"
 
@@ -21,13 +23,17 @@ static struct {
     gint64 begin_us;  /* so long after being opened come the first pictures */
     GstClockTime age; /* so old is a picture when it comes */
     gboolean broken;  /* the first one fails at once */
+    gboolean native;  /* they encode themselves, with one key frame at the beginning */
 } faults;
 
 static void on_started(gpointer owner, const CamSourceInfo *info)
 {
     FaultySource *self = owner;
+    CamSourceInfo told = *info;
 
-    self->base.events->started(self->base.owner, info);
+    if (faults.native)
+        g_strlcpy(told.format, "H264", sizeof(told.format));
+    self->base.events->started(self->base.owner, &told);
 }
 
 static void on_raw(gpointer owner, GstBuffer *buffer, GstCaps *caps, GstClockTime pts,
@@ -35,7 +41,13 @@ static void on_raw(gpointer owner, GstBuffer *buffer, GstCaps *caps, GstClockTim
 {
     FaultySource *self = owner;
 
-    self->base.events->raw(self->base.owner, buffer, caps, pts - faults.age, number);
+    if (!faults.native) {
+        self->base.events->raw(self->base.owner, buffer, caps, pts - faults.age, number);
+        return;
+    }
+    gst_buffer_unref(buffer);
+    self->base.events->encoded(self->base.owner, gst_buffer_new_allocate(NULL, 100, NULL),
+                               pts - faults.age, number == self->setup.first_number);
 }
 
 static const CamSourceEvents faulty_events = {.started = on_started, .raw = on_raw};
@@ -133,7 +145,14 @@ static CamCamera *camera_new(void)
 {
     CamCameraSetup setup = {.spec = {.type = CAM_SOURCE_TEST},
                             .mode = {160, 120, 10},
-                            .controls = {.value = {50, 50, 50}}};
+                            .controls = {.value = {50, 50, 50}},
+                            .streams = {{.name = "stream1",
+                                         .codec = CAM_VIDEO_H264,
+                                         .width = 160,
+                                         .height = 120,
+                                         .fps = 10,
+                                         .gop = 10}},
+                            .n_streams = 1};
 
     faults.opened = 0;
     return cam_camera_new(&setup);
@@ -154,6 +173,7 @@ static void test_slow(void)
     faults.begin_us = 6 * G_USEC_PER_SEC;
     faults.age = 0;
     faults.broken = FALSE;
+    faults.native = FALSE;
     camera = camera_new();
     g_assert_true(wait_for(is_given_up, camera));
     g_assert_cmpint(g_atomic_int_get(&faults.opened), ==, 1);
@@ -162,20 +182,188 @@ static void test_slow(void)
     end(camera);
 }
 
-/* Each picture is older than the "no signal" picture that went out last. */
-static void test_behind(void)
+static gint64 stat_of(CamCamera *camera, const char *name)
+{
+    JsonObject *stats = cam_camera_stats(camera);
+    gint64 value = json_object_get_int_member(stats, name);
+
+    json_object_unref(stats);
+    return value;
+}
+
+/* A camera without signal that comes back with pictures of an AGE. */
+static CamCamera *camera_behind(GstClockTime age, gboolean native)
 {
     CamCamera *camera;
 
     faults.begin_us = 0;
-    faults.age = 500 * GST_MSECOND;
+    faults.age = age;
     faults.broken = TRUE;
+    faults.native = native;
     camera = camera_new();
     g_assert_true(wait_for(is_given_up, camera));
+    return camera;
+}
+
+/* Each picture is older than the "no signal" picture that went out last: all are used. */
+static void test_behind(void)
+{
+    CamCamera *camera = camera_behind(3 * GST_SECOND, FALSE);
+
     g_assert_true(wait_for(is_streaming, camera));
     g_assert_cmpint(g_atomic_int_get(&faults.opened), ==, 2);
     g_assert_true(wait_for(has_picture, camera));
+    g_assert_cmpint(stat_of(camera, "frames_dropped"), ==, 0);
     end(camera);
+}
+
+typedef struct {
+    GMutex lock;
+    guint units;
+    GstClockTime last;
+} Viewer;
+
+static gboolean deliver(GstBuffer *au, gpointer user_data)
+{
+    Viewer *viewer = user_data;
+
+    g_mutex_lock(&viewer->lock);
+    g_assert_cmpuint(GST_BUFFER_PTS(au), >, viewer->last);
+    viewer->last = GST_BUFFER_PTS(au);
+    viewer->units++;
+    g_mutex_unlock(&viewer->lock);
+    gst_buffer_unref(au);
+    return TRUE;
+}
+
+static gboolean sees(gpointer user_data)
+{
+    Viewer *viewer = user_data;
+    gboolean enough;
+
+    g_mutex_lock(&viewer->lock);
+    enough = viewer->units >= 5;
+    g_mutex_unlock(&viewer->lock);
+    return enough;
+}
+
+/* The one key frame is among the pictures that are too old. */
+static void test_native_behind(void)
+{
+    CamCamera *camera = camera_behind(3 * GST_SECOND, TRUE);
+    CamHub *hub = cam_camera_hub(camera, "stream1");
+    Viewer viewer = {.units = 0};
+    guint id;
+
+    g_mutex_init(&viewer.lock);
+    id = cam_hub_attach(hub, &(CamHubConsumer){.deliver = deliver, .user_data = &viewer});
+    g_assert_true(wait_for(sees, &viewer));
+    cam_hub_detach(hub, id);
+    cam_hub_unref(hub);
+    end(camera);
+    g_mutex_clear(&viewer.lock);
+}
+
+#define START (1000 * GST_SECOND)
+#define INTERVAL (100 * GST_MSECOND)
+
+/* Later than all before it, never in the future, and in the end at its own time again. */
+static void test_times(void)
+{
+    const GstClockTime latency = 2 * GST_SECOND;
+    CamPictureTimeline timeline = {0};
+    GstClockTime last = START;
+
+    for (int n = 0; n < 50; n++) {
+        GstClockTime now = START + 1 + (GstClockTime)n * INTERVAL, taken = now - latency;
+        GstClockTime pts = cam_picture_timeline_place(&timeline, taken, now, last);
+
+        g_assert_cmpuint(pts, >, last);
+        g_assert_cmpuint(pts, >=, taken);
+        g_assert_cmpuint(pts, <=, now + GST_MSECOND);
+        if (n > 41)
+            g_assert_cmpuint(pts, ==, taken);
+        last = pts;
+    }
+}
+
+/* A clock that is wrong, or is put back, is no reason to wait until it is right. */
+static void test_wrong_times(void)
+{
+    CamPictureTimeline timeline = {0};
+    GstClockTime last = START, now = START + INTERVAL;
+
+    g_assert_cmpuint(cam_picture_timeline_place(&timeline, 0, now, last), ==, now);
+    last = now;
+    now += INTERVAL;
+    g_assert_cmpuint(cam_picture_timeline_place(&timeline, now + 60 * GST_SECOND, now, last), ==,
+                     now);
+    last = now;
+    now += INTERVAL;
+    g_assert_cmpuint(cam_picture_timeline_place(&timeline, now - 5 * GST_SECOND, now, last), ==,
+                     last + GST_MSECOND);
+}
+
+/* How often a camera is opened anew that gives a picture each GAP, from NOW on. */
+static guint reopened(CamStall *stall, GstClockTime gap, GstClockTime *now, GstClockTime duration)
+{
+    const GstClockTime tick = 250 * GST_MSECOND, end_at = *now + duration;
+    GstClockTime next = *now + gap;
+    guint n = 0;
+
+    cam_stall_opened(stall, *now);
+    for (; *now < end_at; *now += tick) {
+        if (*now >= next) {
+            cam_stall_picture(stall, 30, *now);
+            next = *now + gap;
+        } else if (cam_stall_check(stall, 30, *now)) {
+            cam_stall_opened(stall, *now);
+            n++;
+        }
+    }
+    return n;
+}
+
+static void test_stall(void)
+{
+    GstClockTime now = START;
+    CamStall stall;
+
+    cam_stall_init(&stall);
+    g_assert_cmpuint(reopened(&stall, 100 * GST_MSECOND, &now, 60 * GST_SECOND), ==, 0);
+    /* At night: 1.5 s and 3 s are not enough, 6 s are, and stay. */
+    g_assert_cmpuint(reopened(&stall, 4 * GST_SECOND, &now, 3600 * GST_SECOND), ==, 2);
+    /* By day for long enough, the least limit is back. */
+    g_assert_cmpuint(reopened(&stall, 100 * GST_MSECOND, &now, 1300 * GST_SECOND), ==, 0);
+    g_assert_null(cam_stall_check(&stall, 30, stall.newest + 1500 * GST_MSECOND));
+    g_assert_nonnull(cam_stall_check(&stall, 30, stall.newest + 1501 * GST_MSECOND));
+}
+
+/* The limits of a camera that gives nothing any more, and of one that never begins. */
+static void test_stall_limits(void)
+{
+    const int first[] = {5, 10, 20, 40, 40};
+    const int between_ms[] = {1500, 3000, 6000, 8000, 8000};
+    CamStall stall;
+
+    cam_stall_init(&stall);
+    for (guint i = 0; i < G_N_ELEMENTS(first); i++) {
+        cam_stall_opened(&stall, START);
+        g_assert_null(cam_stall_check(&stall, 30, START + first[i] * GST_SECOND));
+        g_assert_nonnull(cam_stall_check(&stall, 30, START + first[i] * GST_SECOND + 1));
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(between_ms); i++) {
+        cam_stall_opened(&stall, START);
+        cam_stall_picture(&stall, 30, START);
+        g_assert_null(cam_stall_check(&stall, 30, START + between_ms[i] * GST_MSECOND));
+        g_assert_nonnull(cam_stall_check(&stall, 30, START + between_ms[i] * GST_MSECOND + 1));
+    }
+    /* A low rate has a longer one from the start. */
+    cam_stall_init(&stall);
+    cam_stall_opened(&stall, START);
+    cam_stall_picture(&stall, 1, START);
+    g_assert_null(cam_stall_check(&stall, 1, START + 4 * GST_SECOND));
+    g_assert_nonnull(cam_stall_check(&stall, 1, START + 4 * GST_SECOND + 1));
 }
 
 int main(int argc, char **argv)
@@ -183,6 +371,11 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     gst_init(NULL, NULL);
     g_test_add_func("/camera/behind", test_behind);
+    g_test_add_func("/camera/native-behind", test_native_behind);
+    g_test_add_func("/camera/times", test_times);
+    g_test_add_func("/camera/wrong-times", test_wrong_times);
+    g_test_add_func("/camera/stall", test_stall);
+    g_test_add_func("/camera/stall-limits", test_stall_limits);
     g_test_add_func("/camera/slow", test_slow);
     return g_test_run();
 }
