@@ -1,10 +1,13 @@
 /* A camera's life: opening, losing and reopening its source; its streams. */
 #include "camera_private.h"
-#include "events.h"
+#include "ending.h"
 #include "log.h"
 
 #define TICK_MS 250
 #define RETRY (1 * GST_SECOND)
+/* A source that takes longer to close hangs; it is left to itself, but only so many of them. */
+#define CLOSE_TIMEOUT (5 * GST_SECOND)
+#define MAX_HUNG 3
 #define GOP_CACHE_BYTES (8 * 1024 * 1024)
 #define STILL_KEEPS_PIXELS (5 * GST_SECOND)
 
@@ -117,12 +120,19 @@ static void feed_free(CamFeed *feed)
     g_free(feed);
 }
 
+/* The device is free, or its last user hangs. */
+static gboolean can_open(CamCamera *camera)
+{
+    return camera->closing == 0 ||
+           (camera->closing <= MAX_HUNG && cam_now() > camera->closing_since + CLOSE_TIMEOUT);
+}
+
 static void open_source(CamCamera *camera)
 {
     CamSourceSetup setup = {
         .spec = &camera->spec, .mode = camera->mode, .events = &cam_camera_source_events};
 
-    if (camera->closing || camera->closed)
+    if (camera->closed || !can_open(camera))
         return;
     camera->source_feed = feed_new(camera, &camera->generation);
     g_mutex_lock(&camera->lock);
@@ -140,37 +150,33 @@ typedef struct {
     CamFeed *feed;
 } Closing;
 
-static int sources_closing;
-
-gboolean cam_cameras_closing(void)
-{
-    return sources_closing > 0;
-}
-
-static gboolean source_closed(gpointer data)
-{
-    CamCamera *camera = data;
-
-    camera->closing = FALSE;
-    sources_closing--;
-    if (camera->state == CAM_STATE_STARTING && !camera->source)
-        open_source(camera);
-    return G_SOURCE_REMOVE;
-}
-
-static gpointer close_thread(gpointer data)
+static void end_source(gpointer data)
 {
     Closing *closing = data;
 
     cam_source_free(closing->source);
-    feed_free(closing->feed);
-    cam_main_invoke(source_closed, closing->camera, (GDestroyNotify)cam_camera_unref);
-    g_free(closing);
-    return NULL;
 }
 
-/* From here on the source is not heard; a device that takes its time to close does so in a thread
- * of its own. */
+static void source_ended(gpointer data)
+{
+    Closing *closing = data;
+    CamCamera *camera = closing->camera;
+
+    camera->closing--;
+    if (camera->state == CAM_STATE_STARTING && !camera->source)
+        open_source(camera);
+}
+
+static void closing_free(gpointer data)
+{
+    Closing *closing = data;
+
+    feed_free(closing->feed);
+    cam_camera_unref(closing->camera);
+    g_free(closing);
+}
+
+/* From here on the source is not heard; a device may take its time to close. */
 static void close_source(CamCamera *camera)
 {
     Closing *closing;
@@ -186,9 +192,9 @@ static void close_source(CamCamera *camera)
     closing = g_new(Closing, 1);
     *closing = (Closing){cam_camera_ref(camera), g_steal_pointer(&camera->source),
                          g_steal_pointer(&camera->source_feed)};
-    camera->closing = TRUE;
-    sources_closing++;
-    g_thread_unref(g_thread_new("close-source", close_thread, closing));
+    camera->closing++;
+    camera->closing_since = cam_now();
+    cam_end_apart(end_source, closing, source_ended, closing_free);
 }
 
 static void start_no_signal(CamCamera *camera)

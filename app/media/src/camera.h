@@ -27,9 +27,6 @@ void cam_camera_unref(CamCamera *camera);
 /* Stops everything; what still holds a reference sees a camera without signal. */
 void cam_camera_close(CamCamera *camera);
 
-/* Sources of closed cameras are still on their way out. */
-gboolean cam_cameras_closing(void);
-
 int cam_camera_id(CamCamera *camera);
 gboolean cam_camera_is_streaming(CamCamera *camera);
 

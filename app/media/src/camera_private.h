@@ -34,7 +34,8 @@ struct _CamCamera {
     CamMode mode;
     CamSource *source, *no_signal;
     CamFeed *source_feed, *no_signal_feed;
-    gboolean closing; /* a source is on its way out in a thread of its own */
+    int closing;                /* sources on their way out */
+    GstClockTime closing_since; /* the newest of them */
     gboolean closed;
     guint timer;
     CamSoundRing *sound; /* NULL: none is kept, or the camera has none */

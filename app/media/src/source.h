@@ -49,7 +49,8 @@ CamSource *cam_source_open(const CamSourceSetup *setup);
 /* Stops and frees; waits for the source's threads. Not from one of its callbacks. */
 void cam_source_free(CamSource *source);
 
-/* Only what info.hardware says the source does itself. */
+/* Only what info.hardware says the source does itself. Does not wait for the device; of values that
+ * it has not come to, the newest count. */
 void cam_source_set_controls(CamSource *source, const CamControls *controls);
 
 CamSource *cam_source_test_new(const CamSourceSetup *setup);

@@ -14,10 +14,12 @@ typedef struct {
     char *device;
     CamMode wanted;
     int fd; /* for the controls, beside the pipeline's own; -1: the device could not be opened */
-    GMutex lock;
-    CamControls values;
-    CamV4l2Controls *controls;
+    CamV4l2Controls *controls; /* the source's thread only */
     GThread *thread;
+    GMutex lock; /* all below */
+    GCond wake;
+    CamControls values;
+    gboolean changed, stopping;
 } CamV4l2Source;
 
 static GstCaps *mode_caps(const CamDeviceMode *mode)
@@ -96,17 +98,33 @@ static gboolean build(CamV4l2Source *self, const CamDeviceMode *mode)
                    : gst_element_link_many(source, filter, converter, sink, NULL);
 }
 
+/* FALSE: the source is to stop. WAIT: for values that are not applied yet. */
+static gboolean take_values(CamV4l2Source *self, gboolean wait, CamControls *values)
+{
+    gboolean going;
+
+    g_mutex_lock(&self->lock);
+    while (wait && !self->changed && !self->stopping)
+        g_cond_wait(&self->wake, &self->lock);
+    *values = self->values;
+    self->changed = FALSE;
+    going = !self->stopping;
+    g_mutex_unlock(&self->lock);
+    return going;
+}
+
 static void take_controls(CamV4l2Source *self)
 {
-    g_mutex_lock(&self->lock);
+    CamControls values;
+
     self->controls = cam_v4l2_controls_new(self->fd);
     for (int i = 0; i < CAM_N_CONTROLS; i++)
         self->gst.info.hardware[i] = cam_v4l2_controls_has(self->controls, i);
-    cam_v4l2_controls_apply(self->controls, &self->values);
-    g_mutex_unlock(&self->lock);
+    take_values(self, FALSE, &values);
+    cam_v4l2_controls_apply(self->controls, &values);
 }
 
-static void start(CamV4l2Source *self)
+static gboolean start(CamV4l2Source *self)
 {
     const char *reason = "the device offers no format that is supported";
     g_autoptr(GArray) modes = cam_v4l2_modes(self->fd, &self->wanted, &reason);
@@ -117,29 +135,35 @@ static void start(CamV4l2Source *self)
 
     if (choice < 0) {
         cam_gst_source_fail(&self->gst, reason);
-        return;
+        return FALSE;
     }
     mode = &g_array_index(modes, CamDeviceMode, choice);
     take_controls(self);
     if (!build(self, mode)) {
         cam_gst_source_fail(&self->gst, "the camera's pipeline cannot be built");
-        return;
+        return FALSE;
     }
     cam_log(CAM_LOG_INFO, "source", "%s: %s %dx%d at %d/%d", self->device, self->gst.info.format,
             mode->width, mode->height, mode->fps_n, mode->fps_d);
     if (gst_element_set_state(self->gst.pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
         cam_gst_source_fail(&self->gst, "the camera does not start");
+    return TRUE;
 }
 
-/* Opening a device can take its time; not on the main thread. */
-static gpointer start_thread(gpointer data)
+/* Opening a device and setting its controls can take its time, or never end; not on the main
+ * thread. */
+static gpointer run(gpointer data)
 {
     CamV4l2Source *self = data;
+    CamControls values;
     g_autofree char *reason = NULL;
 
     self->fd = open(self->device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (self->fd >= 0) {
-        start(self);
+        if (start(self)) {
+            while (take_values(self, TRUE, &values))
+                cam_v4l2_controls_apply(self->controls, &values);
+        }
         return NULL;
     }
     reason = errno == ENOENT
@@ -153,6 +177,10 @@ static void v4l2_free(CamSource *source)
 {
     CamV4l2Source *self = (CamV4l2Source *)source;
 
+    g_mutex_lock(&self->lock);
+    self->stopping = TRUE;
+    g_cond_signal(&self->wake);
+    g_mutex_unlock(&self->lock);
     g_thread_join(self->thread);
     gst_element_set_state(self->gst.pipeline, GST_STATE_NULL);
     gst_object_unref(self->gst.pipeline);
@@ -160,6 +188,7 @@ static void v4l2_free(CamSource *source)
     if (self->fd >= 0)
         close(self->fd);
     g_mutex_clear(&self->lock);
+    g_cond_clear(&self->wake);
     g_free(self->device);
     g_free(self);
 }
@@ -170,8 +199,8 @@ static void v4l2_set_controls(CamSource *source, const CamControls *values)
 
     g_mutex_lock(&self->lock);
     self->values = *values;
-    if (self->controls)
-        cam_v4l2_controls_apply(self->controls, values);
+    self->changed = TRUE;
+    g_cond_signal(&self->wake);
     g_mutex_unlock(&self->lock);
 }
 
@@ -189,6 +218,7 @@ CamSource *cam_source_v4l2_new(const CamSourceSetup *setup)
     self->values = setup->controls;
     self->fd = -1;
     g_mutex_init(&self->lock);
-    self->thread = g_thread_new("v4l2-start", start_thread, self);
+    g_cond_init(&self->wake);
+    self->thread = g_thread_new("v4l2", run, self);
     return &self->gst.base;
 }

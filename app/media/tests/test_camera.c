@@ -1,6 +1,7 @@
 /* A camera whose source takes its time: to its first picture, or with every picture. */
 #include "camera.h"
 #include "camera_stall.h"
+#include "ending.h"
 #include "picture_timeline.h"
 #include "source.h"
 #include "wait.h"
@@ -24,6 +25,7 @@ static struct {
     GstClockTime age; /* so old is a picture when it comes */
     gboolean broken;  /* the first one fails at once */
     gboolean native;  /* they encode themselves, with one key frame at the beginning */
+    GMutex hanging;   /* who holds it keeps them from ending */
 } faults;
 
 static void on_started(gpointer owner, const CamSourceInfo *info)
@@ -70,6 +72,8 @@ static void faulty_free(CamSource *source)
 {
     FaultySource *self = (FaultySource *)source;
 
+    g_mutex_lock(&faults.hanging);
+    g_mutex_unlock(&faults.hanging);
     g_mutex_lock(&self->lock);
     self->stopping = TRUE;
     g_cond_signal(&self->wake);
@@ -138,7 +142,7 @@ static gboolean has_picture(gpointer camera)
 
 static gboolean is_closed(gpointer unused)
 {
-    return !cam_cameras_closing();
+    return !cam_endings_pending();
 }
 
 static CamCamera *camera_new(void)
@@ -214,6 +218,20 @@ static void test_behind(void)
     g_assert_cmpint(g_atomic_int_get(&faults.opened), ==, 2);
     g_assert_true(wait_for(has_picture, camera));
     g_assert_cmpint(stat_of(camera, "frames_dropped"), ==, 0);
+    end(camera);
+}
+
+/* The device's last user hangs in it: it is tried without waiting for that. */
+static void test_hanging(void)
+{
+    CamCamera *camera;
+
+    g_mutex_lock(&faults.hanging);
+    camera = camera_behind(0, FALSE);
+    g_assert_true(wait_for(is_streaming, camera));
+    g_assert_cmpint(g_atomic_int_get(&faults.opened), ==, 2);
+    g_assert_true(cam_endings_pending());
+    g_mutex_unlock(&faults.hanging);
     end(camera);
 }
 
@@ -371,6 +389,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     gst_init(NULL, NULL);
     g_test_add_func("/camera/behind", test_behind);
+    g_test_add_func("/camera/hanging", test_hanging);
     g_test_add_func("/camera/native-behind", test_native_behind);
     g_test_add_func("/camera/times", test_times);
     g_test_add_func("/camera/wrong-times", test_wrong_times);

@@ -3,6 +3,7 @@
 #include "camera.h"
 #include "encoder_choice.h"
 #include "wait.h"
+#include "ending.h"
 
 /* What is to be found among the sound that is kept. */
 typedef struct {
@@ -34,7 +35,7 @@ static Search fresh(CamCamera *camera, CamAudioCodec codec)
 
 static gboolean is_closed(gpointer unused)
 {
-    return !cam_cameras_closing() && !cam_audios_closing();
+    return !cam_endings_pending() && !cam_audios_closing();
 }
 
 static void set_audio(CamCamera *camera, CamAudioSourceType type, char *device)

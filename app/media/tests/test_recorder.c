@@ -4,6 +4,7 @@
 #include "events.h"
 #include "recorder.h"
 #include "wait.h"
+#include "ending.h"
 
 #include <glib/gstdio.h>
 
@@ -94,7 +95,7 @@ static gboolean has_ended(gpointer taking)
 
 static gboolean is_closed(gpointer unused)
 {
-    return !cam_cameras_closing();
+    return !cam_endings_pending();
 }
 
 static void check_end(Taking *taking, const char *reason, gint64 pictures)
