@@ -4,7 +4,6 @@
 #include "log.h"
 
 #define MAX_HUBS 32
-#define DECODER_LINGER (3 * GST_SECOND)
 
 typedef struct {
     CamHub *hub[MAX_HUBS];
@@ -248,8 +247,8 @@ static void on_encoded(gpointer owner, GstBuffer *au, GstClockTime pts, gboolean
     gst_buffer_unref(au);
 }
 
-/* A frame of the camera's own H.264, decoded. */
-static void on_decoded(GstBuffer *buffer, GstCaps *caps, GstClockTime pts, gpointer user_data)
+void cam_camera_on_decoded(CamDecoder *decoder, GstBuffer *buffer, GstCaps *caps, GstClockTime pts,
+                           gpointer user_data)
 {
     CamCamera *camera = user_data;
     GstVideoInfo info;
@@ -259,7 +258,7 @@ static void on_decoded(GstBuffer *buffer, GstCaps *caps, GstClockTime pts, gpoin
     gst_video_info_from_caps(&info, caps);
     buffer = adjusted(camera, buffer, &info);
     g_mutex_lock(&camera->lock);
-    if (camera->signal) {
+    if (camera->signal && camera->decoder == decoder) {
         old = replace_newest(camera, buffer, &info, pts, camera->frames_captured);
         list_hubs(camera, &hubs);
     }
@@ -283,60 +282,6 @@ static void on_no_signal_started(gpointer owner, const CamSourceInfo *info)
 const CamSourceEvents cam_camera_source_events = {on_started, on_raw, on_encoded, on_failed};
 const CamSourceEvents cam_camera_no_signal_events = {on_no_signal_started, on_no_signal_raw, NULL,
                                                      NULL};
-
-/* With lock held. */
-static gboolean pixels_wanted(CamCamera *camera)
-{
-    if (!camera->native || !camera->signal)
-        return FALSE;
-    if (cam_now() < camera->pixels_until)
-        return TRUE;
-    for (guint i = 0; i < camera->hubs->len; i++) {
-        CamHub *hub = camera->hubs->pdata[i];
-
-        if (cam_hub_is_wanted(hub) && !cam_hub_is_passthrough(hub))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-static void feed_decoder(GstBuffer *au, gpointer decoder)
-{
-    cam_decoder_push(decoder, au);
-}
-
-void cam_camera_update_decoder(CamCamera *camera)
-{
-    CamDecoder *fresh = NULL, *old = NULL;
-    CamFrame frame = {0};
-    gboolean wanted, running;
-
-    g_mutex_lock(&camera->lock);
-    wanted = pixels_wanted(camera);
-    running = camera->decoder != NULL;
-    g_mutex_unlock(&camera->lock);
-    if (wanted)
-        camera->decoder_idle_since = cam_now();
-    if (wanted && !running)
-        fresh = cam_decoder_new(on_decoded, camera);
-    g_mutex_lock(&camera->lock);
-    if (fresh) {
-        /* What was there since the last key frame, so that the picture comes at once. */
-        cam_gop_cache_replay(camera->gop, feed_decoder, fresh);
-        camera->decoder = fresh;
-    } else if (!wanted && running &&
-               (!camera->signal || cam_now() - camera->decoder_idle_since > DECODER_LINGER)) {
-        old = g_steal_pointer(&camera->decoder);
-        if (camera->native) {
-            frame = camera->newest;
-            camera->newest = (CamFrame){0};
-        }
-    }
-    g_mutex_unlock(&camera->lock);
-    cam_frame_clear(&frame);
-    if (old)
-        cam_decoder_free(old);
-}
 
 void cam_camera_forget_frames(CamCamera *camera)
 {

@@ -41,7 +41,8 @@ struct _CamCamera {
     CamSoundRing *sound; /* NULL: none is kept, or the camera has none */
     CamAudioCodec sound_codec;
     gsize sound_bytes; /* to be kept; 0: none */
-    GstClockTime next_try, decoder_idle_since;
+    GstClockTime next_try, decoder_idle_since, decoder_retry;
+    int decoders_ending;
     CamState state;
     char *reason;
 
@@ -80,11 +81,15 @@ void cam_camera_set_streams(CamCamera *camera, const CamStreamConfig *streams, g
 /* camera_feed.c */
 /* Which hubs take the camera's own H.264 and which are encoded. Any thread. */
 void cam_camera_route(CamCamera *camera);
-/* Starts or ends the decoder. Main thread. */
-void cam_camera_update_decoder(CamCamera *camera);
+/* A frame of the camera's own H.264, decoded; as CamDecoderOutput. */
+void cam_camera_on_decoded(CamDecoder *decoder, GstBuffer *buffer, GstCaps *caps, GstClockTime pts,
+                           gpointer camera);
 void cam_camera_forget_frames(CamCamera *camera);
 /* With lock held. */
 void cam_camera_update_adjust(CamCamera *camera);
+
+/* camera_decoder.c: starts, replaces or ends the decoder. Main thread. */
+void cam_camera_update_decoder(CamCamera *camera);
 
 /* camera_report.c */
 void cam_camera_emit_state(CamCamera *camera);

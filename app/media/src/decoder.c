@@ -1,9 +1,11 @@
 #include "decoder.h"
 #include "log.h"
+#include "silence.h"
 
 #include <gst/app/gstappsink.h>
 #include <gst/app/gstappsrc.h>
 
+#define SILENCE (5 * GST_SECOND)
 /* A decoder that cannot keep up must not fill the memory. */
 #define QUEUE_MAX_BYTES (16 * 1024 * 1024)
 
@@ -13,7 +15,45 @@ struct _CamDecoder {
     GstElement *pipeline;
     GstAppSrc *source;
     gboolean need_key;
+    GMutex lock; /* all below */
+    CamSilence silence;
+    gboolean broken;
 };
+
+static void set_broken(CamDecoder *self, const char *reason)
+{
+    gboolean before;
+
+    g_mutex_lock(&self->lock);
+    before = self->broken;
+    self->broken = TRUE;
+    g_mutex_unlock(&self->lock);
+    if (!before)
+        cam_log(CAM_LOG_WARN, "decoder", "%s", reason);
+}
+
+gboolean cam_decoder_is_broken(CamDecoder *self)
+{
+    gboolean broken;
+
+    g_mutex_lock(&self->lock);
+    broken = self->broken;
+    g_mutex_unlock(&self->lock);
+    return broken;
+}
+
+/* Takes all messages, which nobody else would. */
+static GstBusSyncReply on_message(GstBus *bus, GstMessage *message, gpointer user_data)
+{
+    if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+        g_autoptr(GError) error = NULL;
+
+        gst_message_parse_error(message, &error, NULL);
+        set_broken(user_data, error->message);
+    }
+    gst_message_unref(message);
+    return GST_BUS_DROP;
+}
 
 static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
 {
@@ -23,8 +63,12 @@ static GstFlowReturn on_sample(GstAppSink *sink, gpointer user_data)
 
     if (!sample)
         return GST_FLOW_EOS;
+    g_mutex_lock(&self->lock);
+    cam_silence_ended(&self->silence);
+    g_mutex_unlock(&self->lock);
     buffer = gst_buffer_ref(gst_sample_get_buffer(sample));
-    self->output(buffer, gst_sample_get_caps(sample), GST_BUFFER_PTS(buffer), self->user_data);
+    self->output(self, buffer, gst_sample_get_caps(sample), GST_BUFFER_PTS(buffer),
+                 self->user_data);
     gst_sample_unref(sample);
     return GST_FLOW_OK;
 }
@@ -48,6 +92,7 @@ CamDecoder *cam_decoder_new(CamDecoderOutput output, gpointer user_data)
     GstElement *source, *parse, *convert, *sink;
     GstCaps *caps;
     CamDecoder *self;
+    GstBus *bus;
 
     if (!decoder) {
         cam_log(CAM_LOG_ERROR, "decoder", "no H.264 decoder is installed");
@@ -57,6 +102,7 @@ CamDecoder *cam_decoder_new(CamDecoderOutput output, gpointer user_data)
     self->output = output;
     self->user_data = user_data;
     self->need_key = TRUE;
+    g_mutex_init(&self->lock);
     source = gst_element_factory_make("appsrc", NULL);
     parse = gst_element_factory_make("h264parse", NULL);
     convert = gst_element_factory_make("videoconvert", NULL);
@@ -75,6 +121,9 @@ CamDecoder *cam_decoder_new(CamDecoderOutput output, gpointer user_data)
     gst_bin_add_many(GST_BIN(self->pipeline), source, parse, decoder, convert, sink, NULL);
     gst_element_link_many(source, parse, decoder, convert, sink, NULL);
     cam_pipeline_use_timeline(self->pipeline);
+    bus = gst_pipeline_get_bus(GST_PIPELINE(self->pipeline));
+    gst_bus_set_sync_handler(bus, on_message, self, NULL);
+    gst_object_unref(bus);
     gst_element_set_state(self->pipeline, GST_STATE_PLAYING);
     return self;
 }
@@ -83,7 +132,20 @@ void cam_decoder_free(CamDecoder *self)
 {
     gst_element_set_state(self->pipeline, GST_STATE_NULL);
     gst_object_unref(self->pipeline);
+    g_mutex_clear(&self->lock);
     g_free(self);
+}
+
+static void feed(CamDecoder *self, GstBuffer *au)
+{
+    gboolean silent;
+
+    g_mutex_lock(&self->lock);
+    silent = cam_silence_fed(&self->silence, SILENCE, cam_now());
+    g_mutex_unlock(&self->lock);
+    if (silent)
+        set_broken(self, "the decoder gives no pictures");
+    gst_app_src_push_buffer(self->source, gst_buffer_copy(au));
 }
 
 void cam_decoder_push(CamDecoder *self, GstBuffer *au)
@@ -93,5 +155,5 @@ void cam_decoder_push(CamDecoder *self, GstBuffer *au)
     if (gst_app_src_get_current_level_bytes(self->source) > QUEUE_MAX_BYTES)
         self->need_key = TRUE;
     if (!self->need_key)
-        gst_app_src_push_buffer(self->source, gst_buffer_copy(au));
+        feed(self, au);
 }

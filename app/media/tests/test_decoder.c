@@ -1,0 +1,161 @@
+/* A camera with an encoder of its own whose decoder breaks. */
+#include "camera.h"
+#include "ending.h"
+#include "fake_codec.h"
+#include "source.h"
+#include "wait.h"
+
+#include <gst/app/gstappsink.h>
+
+#define WIDTH 160
+#define HEIGHT 120
+#define INTERVAL_US 100000
+
+/* Stands here for every source: one key frame, again and again. */
+typedef struct {
+    CamSource base;
+    GThread *thread;
+    gint stopping; /* atomic */
+} KeySource;
+
+static GstBuffer *key_frame;
+
+static gpointer run(gpointer data)
+{
+    KeySource *self = data;
+    CamSourceInfo info = {.format = "H264", .width = WIDTH, .height = HEIGHT, .fps = 10};
+
+    self->base.events->started(self->base.owner, &info);
+    while (!g_atomic_int_get(&self->stopping)) {
+        self->base.events->encoded(self->base.owner, gst_buffer_copy(key_frame), cam_now(), TRUE);
+        g_usleep(INTERVAL_US);
+    }
+    return NULL;
+}
+
+static void key_free(CamSource *source)
+{
+    KeySource *self = (KeySource *)source;
+
+    g_atomic_int_set(&self->stopping, TRUE);
+    g_thread_join(self->thread);
+    g_free(self);
+}
+
+static const CamSourceClass key_class = {.free = key_free};
+
+CamSource *cam_source_open(const CamSourceSetup *setup)
+{
+    KeySource *self = g_new0(KeySource, 1);
+
+    self->base = (CamSource){&key_class, setup->events, setup->owner};
+    self->thread = g_thread_new("key", run, self);
+    return &self->base;
+}
+
+void cam_source_free(CamSource *source)
+{
+    source->klass->free(source);
+}
+
+void cam_source_set_controls(CamSource *source, const CamControls *controls)
+{
+}
+
+static GstBuffer *encode_one(void)
+{
+    g_autoptr(GError) error = NULL;
+    GstElement *pipeline = gst_parse_launch(
+        "videotestsrc num-buffers=1 ! video/x-raw,format=I420,width=160,height=120 ! x264enc "
+        "! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false",
+        &error);
+    GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+    GstSample *sample;
+    GstBuffer *buffer;
+
+    g_assert_no_error(error);
+    gst_element_set_state(pipeline, GST_STATE_PLAYING);
+    sample = gst_app_sink_pull_sample(GST_APP_SINK(sink));
+    buffer = gst_buffer_copy_deep(gst_sample_get_buffer(sample));
+    gst_sample_unref(sample);
+    gst_element_set_state(pipeline, GST_STATE_NULL);
+    gst_object_unref(sink);
+    gst_object_unref(pipeline);
+    return buffer;
+}
+
+static GstBuffer *decode(GstBuffer *buffer)
+{
+    GstBuffer *picture = gst_buffer_new_allocate(NULL, WIDTH * HEIGHT * 3 / 2, NULL);
+
+    GST_BUFFER_PTS(picture) = GST_BUFFER_PTS(buffer);
+    return picture;
+}
+
+static gboolean is_streaming(gpointer camera)
+{
+    return cam_camera_is_streaming(camera);
+}
+
+static gboolean has_picture(gpointer camera)
+{
+    CamFrame frame;
+
+    if (cam_camera_take_frame(camera, &frame) != CAM_FRAME_READY)
+        return FALSE;
+    cam_frame_clear(&frame);
+    return TRUE;
+}
+
+static gboolean is_over(gpointer unused)
+{
+    return !cam_endings_pending();
+}
+
+static FakeFault first_fault;
+
+static FakeFault fault_of(gint number)
+{
+    return number == 1 ? first_fault : FAKE_WORKS;
+}
+
+/* The first decoder has a FAULT: another takes its place, and the main loop goes on. */
+static void test_replaced(gconstpointer fault)
+{
+    CamCameraSetup setup = {.spec = {.type = CAM_SOURCE_TEST},
+                            .mode = {WIDTH, HEIGHT, 10},
+                            .controls = {.value = {50, 50, 50}}};
+    CamCamera *camera;
+
+    first_fault = (FakeFault)GPOINTER_TO_INT(fault);
+    fake_codec.made = 0;
+    g_mutex_lock(&fake_codec.hanging);
+    camera = cam_camera_new(&setup);
+    g_assert_true(wait_for(is_streaming, camera));
+    g_assert_true(wait_for(has_picture, camera));
+    g_assert_cmpint(g_atomic_int_get(&fake_codec.made), ==, 2);
+    g_assert_cmpint(cam_endings_pending(), ==, first_fault == FAKE_HANGS);
+    g_mutex_unlock(&fake_codec.hanging);
+    cam_camera_close(camera);
+    g_assert_true(wait_for(is_over, NULL));
+    cam_camera_unref(camera);
+}
+
+int main(int argc, char **argv)
+{
+    int result;
+
+    g_test_init(&argc, &argv, NULL);
+    gst_init(NULL, NULL);
+    key_frame = encode_one();
+    fake_codec.fault = fault_of;
+    fake_codec.give = decode;
+    fake_codec.caps = "video/x-raw,format=I420,width=160,height=120,framerate=10/1";
+    fake_codec_register("avdec_h264");
+    g_test_add_data_func("/decoder/fails", GINT_TO_POINTER(FAKE_FAILS), test_replaced);
+    g_test_add_data_func("/decoder/hangs", GINT_TO_POINTER(FAKE_HANGS), test_replaced);
+    g_test_add_data_func("/decoder/silent", GINT_TO_POINTER(FAKE_SILENT), test_replaced);
+    result = g_test_run();
+    gst_buffer_unref(key_frame);
+    return result;
+}
