@@ -17,7 +17,7 @@ typedef struct {
 /* FACTORY is an element of cam_encoder_choice_all(config->codec). NULL when it cannot be built. */
 CamEncoder *cam_encoder_new(const char *factory, const CamStreamConfig *config,
                             const CamEncoderEvents *events, gpointer user_data);
-/* Waits for its threads; no event comes afterwards. */
+/* Waits for its threads, which may hang: see cam_end_apart(). No event comes afterwards. */
 void cam_encoder_free(CamEncoder *encoder);
 
 /* "" before the first frame. */

@@ -1,19 +1,11 @@
 /* A hub's life: its encoder comes with the first consumer and goes some time after the last. */
-#include "encoder_choice.h"
-#include "events.h"
-#include "log.h"
 #include "stream_private.h"
 
 /* Forced key frames are expensive for everyone who watches; requests in between are not lost, they
  * wait. */
 #define KEY_INTERVAL (150 * GST_MSECOND)
 #define LINGER_MS 2000
-#define RETRY_MS 1000
 #define GOP_CACHE_BYTES (8 * 1024 * 1024)
-
-static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data);
-static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data);
-static const CamEncoderEvents encoder_events = {on_output, on_failed};
 
 CamHub *cam_hub_new(const CamStreamConfig *config, void (*demand)(gpointer), gpointer demand_data)
 {
@@ -60,108 +52,6 @@ CamStreamConfig cam_hub_config(CamHub *hub)
     return config;
 }
 
-/* With build_lock held. */
-static void end_encoder(CamHub *hub)
-{
-    CamEncoder *encoder;
-
-    g_mutex_lock(&hub->lock);
-    encoder = g_steal_pointer(&hub->encoder);
-    hub->stats.measured = FALSE;
-    g_mutex_unlock(&hub->lock);
-    if (encoder)
-        cam_encoder_free(encoder);
-}
-
-const char *cam_hub_encoder_name(CamHub *hub)
-{
-    const char *const *all = cam_encoder_choice_all(hub->config.codec);
-    guint n = g_strv_length((char **)all);
-
-    return n ? all[hub->encoder_index % n] : NULL;
-}
-
-static gboolean retry(gpointer data);
-
-void cam_hub_begin_encoder(CamHub *hub)
-{
-    CamStreamConfig config;
-    CamEncoder *encoder;
-    gboolean wanted;
-    const char *factory;
-
-    g_mutex_lock(&hub->lock);
-    wanted = !hub->encoder && !hub->closed && !hub->passthrough && cam_hub_is_wanted_locked(hub);
-    config = hub->config;
-    factory = cam_hub_encoder_name(hub);
-    g_mutex_unlock(&hub->lock);
-    if (!wanted || !factory)
-        return;
-    encoder = cam_encoder_new(factory, &config, &encoder_events, hub);
-    if (!encoder) {
-        hub->encoder_index++;
-        g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
-                           (GDestroyNotify)cam_hub_unref);
-        return;
-    }
-    g_mutex_lock(&hub->lock);
-    hub->encoder = encoder;
-    /* Its first picture is a key frame anyway. */
-    hub->key_wanted = FALSE;
-    hub->stats.window_start = cam_now();
-    hub->stats.window_bytes = 0;
-    hub->stats.measured = FALSE;
-    g_mutex_unlock(&hub->lock);
-}
-
-static gboolean retry(gpointer data)
-{
-    CamHub *hub = data;
-
-    g_mutex_lock(&hub->build_lock);
-    cam_hub_begin_encoder(hub);
-    g_mutex_unlock(&hub->build_lock);
-    return G_SOURCE_REMOVE;
-}
-
-typedef struct {
-    CamHub *hub;
-    CamEncoder *encoder; /* to compare with only: it may be gone */
-} Broken;
-
-static gboolean replace_broken(gpointer data)
-{
-    Broken *broken = data;
-    CamHub *hub = broken->hub;
-
-    g_mutex_lock(&hub->build_lock);
-    if (hub->encoder == broken->encoder) {
-        end_encoder(hub);
-        hub->encoder_index++;
-        g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_hub_ref(hub),
-                           (GDestroyNotify)cam_hub_unref);
-    }
-    g_mutex_unlock(&hub->build_lock);
-    return G_SOURCE_REMOVE;
-}
-
-static void broken_free(gpointer data)
-{
-    Broken *broken = data;
-
-    cam_hub_unref(broken->hub);
-    g_free(broken);
-}
-
-static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data)
-{
-    Broken *broken = g_new(Broken, 1);
-
-    cam_log(CAM_LOG_ERROR, "encoder", "%s", message);
-    *broken = (Broken){cam_hub_ref(user_data), encoder};
-    cam_main_invoke(replace_broken, broken, broken_free);
-}
-
 /* With lock held: every consumer starts anew at a key frame. */
 static void restart_consumers(CamHub *hub)
 {
@@ -175,7 +65,7 @@ static void restart_consumers(CamHub *hub)
 static void rebuild(CamHub *hub)
 {
     g_mutex_lock(&hub->build_lock);
-    end_encoder(hub);
+    cam_hub_end_encoder(hub);
     g_mutex_lock(&hub->lock);
     restart_consumers(hub);
     cam_gop_cache_clear(hub->gop);
@@ -240,7 +130,7 @@ void cam_hub_close(CamHub *hub)
     hub->closed = TRUE;
     hub->demand = NULL;
     g_mutex_unlock(&hub->lock);
-    end_encoder(hub);
+    cam_hub_end_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
 }
 
@@ -254,7 +144,7 @@ static gboolean linger_over(gpointer data)
     idle = !cam_hub_is_wanted_locked(hub) && cam_now() - hub->idle_since >= LINGER_MS * GST_MSECOND;
     g_mutex_unlock(&hub->lock);
     if (idle)
-        end_encoder(hub);
+        cam_hub_end_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
     return G_SOURCE_REMOVE;
 }
@@ -334,7 +224,7 @@ static gboolean keep_frame(CamHub *hub, GstClockTime pts)
 
     if (hub->source_fps <= hub->config.fps)
         return TRUE;
-    if (!GST_CLOCK_TIME_IS_VALID(hub->slot_base)) {
+    if (!GST_CLOCK_TIME_IS_VALID(hub->slot_base) || pts < hub->slot_base) {
         hub->slot_base = pts;
         hub->next_slot = 0;
     }
@@ -357,6 +247,7 @@ void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTim
             hub->stats.key_frames_forced++;
             cam_encoder_force_key(hub->encoder);
         }
+        cam_hub_watch_encoder(hub);
         if (cam_encoder_push(hub->encoder, buffer, caps, pts))
             hub->last_pts = pts;
         else
@@ -366,17 +257,6 @@ void cam_hub_push_raw(CamHub *hub, GstBuffer *buffer, GstCaps *caps, GstClockTim
                       sizeof(hub->config.colorimetry));
     }
     g_mutex_unlock(&hub->lock);
-}
-
-static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data)
-{
-    CamHub *hub = user_data;
-
-    g_mutex_lock(&hub->lock);
-    if (hub->encoder == encoder)
-        cam_hub_deliver(hub, au);
-    g_mutex_unlock(&hub->lock);
-    gst_buffer_unref(au);
 }
 
 void cam_hub_push_encoded(CamHub *hub, GstBuffer *au)

@@ -3,6 +3,7 @@
 #include "encoder.h"
 #include "gop_cache.h"
 #include "ring.h"
+#include "silence.h"
 #include "stream.h"
 
 typedef struct {
@@ -25,13 +26,20 @@ typedef struct {
 
 struct _CamHub {
     gatomicrefcount refs;
-    /* Taken before LOCK by whoever builds or ends the encoder, which takes tens of milliseconds
-     * and waits for the encoder's thread; LOCK alone is only ever held for moments. */
-    GMutex build_lock;
-    GMutex lock;
+    /* Taken before LOCK by whoever builds the encoder, which takes tens of milliseconds, or ends
+     * it; LOCK alone is only ever held for moments. */
+    GMutex build_lock;         /* both below */
+    guint ending;              /* encoders on their way out */
+    GstClockTime ending_since; /* the newest of them */
+
+    GMutex lock; /* all below */
     CamStreamConfig config;
     CamEncoder *encoder;
+    gboolean encoder_gave; /* something, since it was begun */
+    CamSilence silence;
     guint encoder_index; /* in cam_encoder_choice_all(config.codec); moves on when one breaks */
+    guint failures;      /* of that kind */
+    GstClockTime failed_at;
     gboolean closed, passthrough;
     GPtrArray *consumers;
     guint next_id;
@@ -58,9 +66,14 @@ void cam_hub_replay(CamHub *hub, CamConsumer *consumer);
 void cam_hub_replay_past(CamHub *hub, CamConsumer *consumer);
 gboolean cam_hub_is_wanted_locked(CamHub *hub);
 
-/* stream.c; with build_lock held: builds the encoder when one is wanted. */
+/* stream_encoder.c; with build_lock held: builds the encoder when one is wanted, as soon as the one
+ * before it has ended. */
 void cam_hub_begin_encoder(CamHub *hub);
-/* Ends it some time later, unless it is wanted again. */
+/* Likewise; does not wait for it. */
+void cam_hub_end_encoder(CamHub *hub);
+/* A picture is about to be pushed; lock held. */
+void cam_hub_watch_encoder(CamHub *hub);
+/* stream.c: ends the encoder some time later, unless it is wanted again. */
 void cam_hub_linger(CamHub *hub);
 /* The encoder element that is used for this hub; lock held. */
 const char *cam_hub_encoder_name(CamHub *hub);

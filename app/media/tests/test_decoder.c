@@ -2,13 +2,10 @@
 #include "camera.h"
 #include "ending.h"
 #include "fake_codec.h"
+#include "key_frame.h"
 #include "source.h"
 #include "wait.h"
 
-#include <gst/app/gstappsink.h>
-
-#define WIDTH 160
-#define HEIGHT 120
 #define INTERVAL_US 100000
 
 /* Stands here for every source: one key frame, again and again. */
@@ -23,7 +20,7 @@ static GstBuffer *key_frame;
 static gpointer run(gpointer data)
 {
     KeySource *self = data;
-    CamSourceInfo info = {.format = "H264", .width = WIDTH, .height = HEIGHT, .fps = 10};
+    CamSourceInfo info = {.format = "H264", .width = KEY_WIDTH, .height = KEY_HEIGHT, .fps = 10};
 
     self->base.events->started(self->base.owner, &info);
     while (!g_atomic_int_get(&self->stopping)) {
@@ -62,31 +59,9 @@ void cam_source_set_controls(CamSource *source, const CamControls *controls)
 {
 }
 
-static GstBuffer *encode_one(void)
-{
-    g_autoptr(GError) error = NULL;
-    GstElement *pipeline = gst_parse_launch(
-        "videotestsrc num-buffers=1 ! video/x-raw,format=I420,width=160,height=120 ! x264enc "
-        "! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=sink sync=false",
-        &error);
-    GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
-    GstSample *sample;
-    GstBuffer *buffer;
-
-    g_assert_no_error(error);
-    gst_element_set_state(pipeline, GST_STATE_PLAYING);
-    sample = gst_app_sink_pull_sample(GST_APP_SINK(sink));
-    buffer = gst_buffer_copy_deep(gst_sample_get_buffer(sample));
-    gst_sample_unref(sample);
-    gst_element_set_state(pipeline, GST_STATE_NULL);
-    gst_object_unref(sink);
-    gst_object_unref(pipeline);
-    return buffer;
-}
-
 static GstBuffer *decode(GstBuffer *buffer)
 {
-    GstBuffer *picture = gst_buffer_new_allocate(NULL, WIDTH * HEIGHT * 3 / 2, NULL);
+    GstBuffer *picture = gst_buffer_new_allocate(NULL, KEY_WIDTH * KEY_HEIGHT * 3 / 2, NULL);
 
     GST_BUFFER_PTS(picture) = GST_BUFFER_PTS(buffer);
     return picture;
@@ -123,7 +98,7 @@ static FakeFault fault_of(gint number)
 static void test_replaced(gconstpointer fault)
 {
     CamCameraSetup setup = {.spec = {.type = CAM_SOURCE_TEST},
-                            .mode = {WIDTH, HEIGHT, 10},
+                            .mode = {KEY_WIDTH, KEY_HEIGHT, 10},
                             .controls = {.value = {50, 50, 50}}};
     CamCamera *camera;
 
@@ -147,7 +122,7 @@ int main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     gst_init(NULL, NULL);
-    key_frame = encode_one();
+    key_frame = key_frame_new();
     fake_codec.fault = fault_of;
     fake_codec.give = decode;
     fake_codec.caps = "video/x-raw,format=I420,width=160,height=120,framerate=10/1";

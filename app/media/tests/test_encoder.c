@@ -1,0 +1,179 @@
+/* A hub whose encoder breaks: the hardware's place is taken by an element with faults. */
+#include "encoder_choice.h"
+#include "ending.h"
+#include "fake_codec.h"
+#include "key_frame.h"
+#include "stream.h"
+#include "wait.h"
+
+#include <gst/video/video.h>
+
+#define FPS 10
+
+static GstBuffer *key_frame;
+
+typedef struct {
+    CamHub *hub;
+    GstCaps *caps;
+    GstBuffer *picture;
+    GstClockTime pushed; /* the newest picture */
+    gint units;          /* atomic */
+} Viewer;
+
+static gboolean deliver(GstBuffer *au, gpointer user_data)
+{
+    Viewer *viewer = user_data;
+
+    g_atomic_int_inc(&viewer->units);
+    gst_buffer_unref(au);
+    return TRUE;
+}
+
+static void feed(Viewer *viewer)
+{
+    GstClockTime now = cam_now();
+
+    if (now < viewer->pushed + GST_SECOND / FPS)
+        return;
+    viewer->pushed = now;
+    cam_hub_push_raw(viewer->hub, viewer->picture, viewer->caps, now);
+}
+
+static char *encoder_of(CamHub *hub)
+{
+    JsonObject *stats = cam_hub_stats(hub);
+    char *name = g_strdup(json_object_get_string_member_with_default(stats, "encoder", ""));
+
+    json_object_unref(stats);
+    return name;
+}
+
+static gboolean software_gives(gpointer data)
+{
+    Viewer *viewer = data;
+    g_autofree char *name = encoder_of(viewer->hub);
+
+    feed(viewer);
+    return g_str_equal(name, "x264enc") && g_atomic_int_get(&viewer->units) > 0;
+}
+
+static gboolean second_gives(gpointer data)
+{
+    Viewer *viewer = data;
+
+    feed(viewer);
+    return g_atomic_int_get(&fake_codec.made) == 2 && g_atomic_int_get(&viewer->units) > FPS;
+}
+
+/* Longer than an encoder may be silent and take to end. */
+static gboolean wait_long(gboolean (*condition)(gpointer), gpointer data)
+{
+    return wait_for(condition, data) || wait_for(condition, data);
+}
+
+static gboolean is_over(gpointer unused)
+{
+    return !cam_endings_pending();
+}
+
+static Viewer *viewer_new(void)
+{
+    CamStreamConfig config = {.name = "stream1",
+                              .codec = CAM_VIDEO_H264,
+                              .width = KEY_WIDTH,
+                              .height = KEY_HEIGHT,
+                              .fps = FPS,
+                              .bitrate_kbps = 500,
+                              .gop = FPS};
+    Viewer *viewer = g_new0(Viewer, 1);
+    GstVideoInfo info;
+
+    gst_video_info_set_format(&info, GST_VIDEO_FORMAT_I420, KEY_WIDTH, KEY_HEIGHT);
+    viewer->caps = gst_video_info_to_caps(&info);
+    viewer->picture = gst_buffer_new_allocate(NULL, info.size, NULL);
+    gst_buffer_memset(viewer->picture, 0, 128, info.size);
+    viewer->hub = cam_hub_new(&config, NULL, NULL);
+    fake_codec.made = 0;
+    cam_hub_attach(viewer->hub, &(CamHubConsumer){.deliver = deliver, .user_data = viewer});
+    return viewer;
+}
+
+static void viewer_free(Viewer *viewer)
+{
+    cam_hub_close(viewer->hub);
+    g_assert_true(wait_for(is_over, NULL));
+    cam_hub_unref(viewer->hub);
+    gst_caps_unref(viewer->caps);
+    gst_buffer_unref(viewer->picture);
+    g_free(viewer);
+}
+
+static FakeFault always;
+
+static FakeFault always_fault(gint number)
+{
+    return always;
+}
+
+/* One that never works is not tried again. */
+static void test_software(gconstpointer fault)
+{
+    Viewer *viewer = viewer_new();
+
+    always = (FakeFault)GPOINTER_TO_INT(fault);
+    fake_codec.fault = always_fault;
+    g_mutex_lock(&fake_codec.hanging);
+    g_assert_true(wait_long(software_gives, viewer));
+    g_assert_cmpint(g_atomic_int_get(&fake_codec.made), ==, 1);
+    g_mutex_unlock(&fake_codec.hanging);
+    viewer_free(viewer);
+}
+
+static FakeFault fault_after_a_while(gint number)
+{
+    static guint pictures;
+
+    return number == 1 && ++pictures > FPS ? FAKE_SILENT : FAKE_WORKS;
+}
+
+/* One that worked is, for what another makes does not fit the same files. */
+static void test_again(void)
+{
+    Viewer *viewer = viewer_new();
+    g_autofree char *name = NULL;
+
+    fake_codec.fault = fault_after_a_while;
+    g_assert_true(wait_long(second_gives, viewer));
+    name = encoder_of(viewer->hub);
+    g_assert_cmpstr(name, ==, "v4l2h264enc");
+    viewer_free(viewer);
+}
+
+static GstBuffer *encode(GstBuffer *buffer)
+{
+    GstBuffer *au = gst_buffer_copy(key_frame);
+
+    GST_BUFFER_PTS(au) = GST_BUFFER_PTS(buffer);
+    GST_BUFFER_DTS(au) = GST_BUFFER_PTS(buffer);
+    return au;
+}
+
+int main(int argc, char **argv)
+{
+    int result;
+
+    g_test_init(&argc, &argv, NULL);
+    gst_init(NULL, NULL);
+    key_frame = key_frame_new();
+    fake_codec.give = encode;
+    fake_codec.caps = "video/x-h264,stream-format=byte-stream,alignment=au,width=160,height=120,"
+                      "framerate=10/1";
+    fake_codec_register("v4l2h264enc");
+    cam_encoder_choice_probe();
+    g_test_add_func("/encoder/again", test_again);
+    g_test_add_data_func("/encoder/fails", GINT_TO_POINTER(FAKE_FAILS), test_software);
+    g_test_add_data_func("/encoder/hangs", GINT_TO_POINTER(FAKE_HANGS), test_software);
+    result = g_test_run();
+    gst_buffer_unref(key_frame);
+    return result;
+}
