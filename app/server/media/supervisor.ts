@@ -145,6 +145,25 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     }
   }
 
+  /** Whoever hears of something and fails over it must not take the connection, and every recording, with it. */
+  private tell(name: keyof SupervisorEvents, ...params: unknown[]): void {
+    for (const listener of this.rawListeners(name)) {
+      try {
+        ;(listener as (...params: unknown[]) => void)(...params)
+      } catch (error) {
+        this.log.error({ event: name, error: errorText(error) }, 'an event of the helper could not be dealt with')
+      }
+    }
+  }
+
+  private tellPid(pid: number | null): void {
+    try {
+      this.onPid(pid)
+    } catch (error) {
+      this.log.error({ pid, error: errorText(error) }, 'the process of the helper cannot be noted')
+    }
+  }
+
   private step(input: HelperInput): boolean {
     const next = nextPhase(this.phase, input)
     if (next === undefined) return false
@@ -167,10 +186,10 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
         this.log.info({ code, signal }, 'helper exited')
         if (this.child === child) this.connection?.end('helper exited')
       })
-      this.onPid(child.pid ?? null)
+      this.tellPid(child.pid ?? null)
       const connection = new Connection(
         await connectTo(path, child),
-        (name, params) => void (this.emit as (name: string, params: unknown) => boolean).call(this, name, params),
+        (name, params) => this.tell(name, params),
         (method, params) => this.answer(method, params),
         (why) => this.lost(why),
       )
@@ -188,7 +207,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     this.upSince = performance.now()
     this.log.info({ pid: this.helperInfo?.pid, encoder: this.helperInfo?.encoder, rtsp: this.ports }, 'helper is up')
     this.watch(this.connection)
-    this.emit('up')
+    this.tell('up')
   }
 
   /** Tells the helper that our logger has another level. */
@@ -226,9 +245,11 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     }
     const ping = () => {
       connection.callBinary('helper.ping', {}, PING_TIMEOUT_MS).then(again, (error) => {
-        if (!(error instanceof HelperTimeout)) return
+        if (!(error instanceof HelperTimeout)) return again()
         this.log.error('helper hangs')
         this.child?.kill('SIGKILL')
+        // One that is stuck in the kernel does not end yet.
+        connection.end('helper hangs')
       })
     }
     ping()
@@ -241,7 +262,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
     if (!wasUp || !this.step('lost')) return
     if (performance.now() - this.upSince > STABLE_AFTER_MS) this.failures = 0
     this.log.error({ why }, 'helper lost')
-    this.emit('down')
+    this.tell('down')
     this.scheduleRestart()
   }
 
@@ -280,7 +301,7 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       patience.abort()
     }
     this.child = undefined
-    this.onPid(null)
+    this.tellPid(null)
   }
 
   /** The helper's log lines become ours. */
