@@ -1,25 +1,23 @@
 /** The cameras: from what each should do (persisted) to what it does (told by the helper). */
 import { once } from 'node:events'
-import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
-import { ApiError, CameraNotConnected, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
+import { ApiError, CameraNotConnected, NotFound, UnsupportedSetting } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import {
-  type AudioSource,
   type CameraState,
   type CameraStats,
-  HelperDown,
   type HelperStats,
+  HelperTimeout,
   type MediaSupervisor,
   type Mode,
 } from '../media/index.ts'
 import type { Store, Table } from '../store/index.ts'
+import { Applying } from './applying.ts'
 import { Camera, type CameraSettings, type CameraView, inTurn, type Persisted, streamsOf, view } from './camera.ts'
 import { ask } from './refusals.ts'
+import { type FindSound, Sound } from './sound.ts'
 import { type CameraSpec, formatResolution, type Size } from './spec.ts'
-
-export type FindSound = (videoDevice: string) => string | null
 
 export interface Still {
   readonly jpeg: Buffer
@@ -35,7 +33,11 @@ export class Cameras implements Component {
   private readonly cameras: Camera[] = []
   private table: Table<number, Persisted> | undefined
   private activeId = 0
-  private readonly onUp = () => void this.applyAll()
+  private readonly sound: Sound
+  private readonly applying: Applying
+  private readonly onUp = () => {
+    for (const camera of this.cameras) void this.applying.ensure(camera)
+  }
   private readonly onDown = () => this.forgetStates()
   private readonly onState = (state: CameraState) => this.stateChanged(state)
 
@@ -45,25 +47,28 @@ export class Cameras implements Component {
     private readonly media: MediaSupervisor,
     private readonly bus: Bus,
     private readonly log: Logger,
-    /** The ALSA device that belongs to a video device, or null. */
-    private readonly findSound: FindSound,
+    findSound: FindSound,
     /** Of cameras for which nobody has chosen one. */
     private readonly defaultMode: () => Mode,
-  ) {}
+  ) {
+    this.sound = new Sound(media, findSound, log)
+    this.applying = new Applying(media, this.sound, log, () => this.activeId)
+  }
 
   /** Starts before the helper, so that its first `up` finds the cameras to apply. */
   start(): void {
     this.table = this.store.table('cameras')
     for (const [id, spec] of this.specs.entries()) {
-      const camera = new Camera(id, spec, this.table.get(id), this.defaultMode())
-      camera.audio = this.audioOf(camera)
-      this.cameras.push(camera)
+      this.cameras.push(new Camera(id, spec, this.table.get(id), this.defaultMode()))
     }
+    this.sound.start(this.cameras)
     this.media.on('up', this.onUp).on('down', this.onDown).on('camera.state', this.onState)
   }
 
   stop(): void {
     this.media.off('up', this.onUp).off('down', this.onDown).off('camera.state', this.onState)
+    this.sound.stop()
+    this.applying.stop()
     this.cameras.length = 0
   }
 
@@ -132,12 +137,11 @@ export class Cameras implements Component {
     this.bus.publish('config', 'camera_changed', { camera: id, ...stored.settings })
     try {
       // Taken away and added: whatever has changed, the helper has it all.
-      if (before.enabled) await this.media.call('camera.remove', { id })
+      if (before.enabled) await this.applying.remove(camera)
       if (!camera.settings.enabled) camera.live = null
-      else await this.add(camera)
+      else await this.applying.apply(camera)
     } catch (error) {
-      if (!(error instanceof HelperDown))
-        this.log.error({ camera: id, error: errorText(error) }, 'restored settings do not act yet')
+      this.applying.failed(camera, error)
     }
   }
 
@@ -161,14 +165,31 @@ export class Cameras implements Component {
         const { brightness, contrast, saturation } = next
         const mode = { width: next.width, height: next.height, fps: next.fps }
         const streams = streamsOf(next)
-        if (newMode || newAudio)
-          await ask(id, () => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams }))
-        if (newControls) await ask(id, () => this.media.call('camera.set_controls', { id, brightness, contrast, saturation }))
+        await ask(id, () =>
+          this.inParts(camera, [
+            ...(newMode || newAudio
+              ? [() => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams })]
+              : []),
+            ...(newControls ? [() => this.media.call('camera.set_controls', { id, brightness, contrast, saturation })] : []),
+          ]),
+        )
       }
       if (chooses) camera.modeChosen = true
       this.save(camera, next)
       this.bus.publish('config', 'camera_changed', { camera: id, ...change })
     })
+  }
+
+  /** Where the helper took a part of a change, or does not say whether it did, it is brought back to what is stored. */
+  private async inParts(camera: Camera, parts: readonly (() => Promise<unknown>)[]): Promise<void> {
+    for (const [done, part] of parts.entries()) {
+      try {
+        await part()
+      } catch (error) {
+        if (done > 0 || error instanceof HelperTimeout) this.applying.failed(camera, error)
+        throw error
+      }
+    }
   }
 
   /** Throws what `configure` would throw for a value that this camera cannot take. */
@@ -188,8 +209,8 @@ export class Cameras implements Component {
   setEnabled(id: number, enabled: boolean): Promise<void> {
     return inTurn(this.camera(id), async (camera) => {
       if (camera.settings.enabled === enabled) return
-      if (enabled) await ask(id, () => this.add(camera))
-      else await ask(id, () => this.media.call('camera.remove', { id }))
+      if (enabled) await ask(id, () => this.applying.apply(camera))
+      else await ask(id, () => this.applying.remove(camera))
       if (!enabled) camera.live = null
       this.save(camera, { ...camera.settings, enabled })
       this.bus.publish('camera', enabled ? 'started' : 'stopped', { camera: id })
@@ -228,8 +249,7 @@ export class Cameras implements Component {
       try {
         await this.media.call('camera.configure', { id, mode: camera.mode })
       } catch (error) {
-        // A helper that comes back begins with what is set.
-        if (!(error instanceof HelperDown)) this.log.error({ camera: id, error: errorText(error) }, 'capture rate not restored')
+        this.applying.failed(camera, error)
       }
     })
   }
@@ -256,43 +276,8 @@ export class Cameras implements Component {
     return camera
   }
 
-  private async applyAll(): Promise<void> {
-    for (const camera of this.cameras.filter(({ settings }) => settings.enabled)) {
-      try {
-        await this.add(camera)
-      } catch (error) {
-        this.log.error({ camera: camera.id, error: errorText(error) }, 'camera could not be added')
-      }
-    }
-  }
-
-  private async add(camera: Camera): Promise<void> {
-    camera.audio = this.audioOf(camera)
-    const { id, spec, audio, mode, controls, settings } = camera
-    await this.media.call('camera.add', { id, source: spec.source, audio, mode, controls, streams: streamsOf(settings) })
-    // The helper selects whichever camera comes first.
-    if (id === this.activeId) await this.media.call('camera.select', { id })
-  }
-
-  private audioOf({ spec: { source, audio } }: Camera): AudioSource | null {
-    if (audio === 'none') return null
-    if (audio !== 'auto') return audio
-    const device = source.type === 'v4l2' ? this.findSound(source.device) : null
-    return device === null ? null : { type: 'alsa', device }
-  }
-
-  /** A webcam that was plugged in later brings its microphone. */
-  private followAudio(camera: Camera): Promise<void> {
-    return inTurn(camera, async ({ id, settings }) => {
-      const audio = this.audioOf(camera)
-      if (!settings.enabled || isDeepStrictEqual(audio, camera.audio)) return
-      await this.media.call('camera.configure', { id, audio })
-      camera.audio = audio
-      this.log.info({ camera: id, audio }, 'sound source')
-    }).catch((error: unknown) => this.log.warn({ camera: camera.id, error: errorText(error) }, 'sound source not changed'))
-  }
-
   private forgetStates(): void {
+    this.applying.stop()
     for (const camera of this.cameras) {
       camera.captureFps = null
       if (camera.live) this.stateChanged({ ...camera.live, state: 'starting', reason: 'the media helper restarts' })
@@ -305,7 +290,7 @@ export class Cameras implements Component {
     const before = camera.live?.state
     camera.live = state
     if (before === state.state) return
-    if (state.state === 'streaming') void this.followAudio(camera)
+    if (state.state === 'streaming') void this.sound.follow(camera)
     this.log.info({ camera: state.id, state: state.state, reason: state.reason, device: state.device }, 'camera state')
     this.bus.publish('camera', state.state === 'streaming' ? 'connected' : state.state, {
       camera: state.id,

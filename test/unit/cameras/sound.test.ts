@@ -2,7 +2,9 @@ import { EventEmitter } from 'node:events'
 import { pino } from 'pino'
 import t from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
+import { Camera } from '../../../app/server/cameras/camera.ts'
 import { Cameras, parseCameraSpec } from '../../../app/server/cameras/index.ts'
+import { Sound } from '../../../app/server/cameras/sound.ts'
 import type { CameraState, MediaSupervisor } from '../../../app/server/media/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
@@ -70,4 +72,45 @@ t.test('a webcam that is plugged in later brings its microphone, one that is gon
   // Changes of a camera come one after the other: this one is behind whatever those caused.
   await cameras.configure(0, { brightness: 60 })
   t.equal(media.asked.length, count + 1, 'nothing but the brightness')
+})
+
+t.test('a microphone that comes after the picture is found, and one that the helper refuses is tried again', async (t) => {
+  const log = pino({ level: 'silent' })
+  const media = new FakeMedia()
+  let plugged: string | null = null
+  let looks = 0
+  const find = () => {
+    looks += 1
+    return plugged
+  }
+  const sound = new Sound(media as unknown as MediaSupervisor, find, log, 20)
+  const mode = { width: 640, height: 480, fps: 30 }
+  const camera = new Camera(0, parseCameraSpec('v4l2:/dev/video0'), undefined, mode)
+  sound.start([camera])
+  t.teardown(() => sound.stop())
+  camera.live = { state: 'streaming' } as CameraState
+  await sound.follow(camera)
+  t.equal(camera.audio, null)
+  const call = media.call.bind(media)
+  let refused = 0
+  media.call = async (...of) => {
+    refused += 1
+    if (refused === 1) throw new Error('busy')
+    return call(...of)
+  }
+  plugged = 'hw:CARD=Webcam,DEV=0'
+  await until(
+    () => camera.audio,
+    (audio) => audio !== null,
+    'its sound',
+  )
+  t.same(media.asked, [{ method: 'camera.configure', audio: { type: 'alsa', device: plugged } }])
+  plugged = null
+  const before = looks
+  await until(
+    () => looks,
+    (count) => count > before + 1,
+    'another look',
+  )
+  t.match(camera.audio, { type: 'alsa' }, 'kept while it is gone for a moment')
 })
