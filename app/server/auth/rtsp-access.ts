@@ -3,16 +3,19 @@ import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { MediaSupervisor, Methods, RtspCredentials } from '../media/index.ts'
+import { HelperDown, type MediaSupervisor, type Methods, type RtspCredentials } from '../media/index.ts'
 import type { Auth } from './auth.ts'
 import type { RtspUser } from './users.ts'
 
 /** Timers take no more than 2^31 ms. */
 const MAX_TIMER_MS = 86_400_000
+const RETRY_MS = 1000
 
 export class RtspAccess implements Component {
   private expiry: NodeJS.Timeout | undefined
   private unlock: NodeJS.Timeout | undefined
+  private readonly retries = new Set<NodeJS.Timeout>()
+  /** The clock has stepped, too: what ends at a time may have ended. */
   private readonly onUp = () => {
     void this.push()
     void this.pushLocks()
@@ -38,18 +41,21 @@ export class RtspAccess implements Component {
   start(): void {
     this.media.on('up', this.onUp).on('rtsp.auth_failed', this.onFailure)
     this.bus.on('users-changed', this.onUsers).on('user-changed', this.onUserChanged).on('lockout-changed', this.onLockout)
+    this.bus.on('clock-stepped', this.onUp)
   }
 
   stop(): void {
     clearTimeout(this.expiry)
     clearTimeout(this.unlock)
+    for (const timer of this.retries) clearTimeout(timer)
     this.media.off('up', this.onUp).off('rtsp.auth_failed', this.onFailure)
     this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged).off('lockout-changed', this.onLockout)
+    this.bus.off('clock-stepped', this.onUp)
   }
 
   private push(): Promise<void> {
     this.watchExpiry()
-    return this.deliver('rtsp.set_users', { users: this.auth.rtspUsers().map(credentialsOf) })
+    return this.deliver('rtsp.set_users', { users: this.auth.rtspUsers().map(credentialsOf) }, () => this.push())
   }
 
   /** The helper turns away what is locked, and hears again when the first lock ends. */
@@ -58,7 +64,7 @@ export class RtspAccess implements Component {
     const { users, addresses, until } = this.auth.lockout.locked()
     if (until !== null)
       this.unlock = setTimeout(() => void this.pushLocks(), Math.min(Math.max(until - Date.now() + 1, 1), MAX_TIMER_MS))
-    return this.deliver('rtsp.set_lockout', { users, addresses })
+    return this.deliver('rtsp.set_lockout', { users, addresses }, () => this.pushLocks())
   }
 
   /** A share link that expires must close what it has opened. */
@@ -82,15 +88,25 @@ export class RtspAccess implements Component {
 
   /** The helper closes what a changed secret opened; a changed role or camera list it cannot see. */
   private kick(username: string): Promise<void> {
-    return this.deliver('rtsp.kick', { user: username })
+    return this.deliver('rtsp.kick', { user: username }, () => this.kick(username))
   }
 
-  private async deliver<M extends keyof Methods>(method: M, params: Methods[M]['params']): Promise<void> {
+  private async deliver<M extends keyof Methods>(
+    method: M,
+    params: Methods[M]['params'],
+    again: () => Promise<void>,
+  ): Promise<void> {
     try {
       await this.media.call(method, params)
     } catch (error) {
-      // A helper that is gone gets the tables when it is back.
       this.log.warn({ method, error: errorText(error) }, 'the media helper did not take a change of RTSP access')
+      // A helper that is gone gets the tables when it is back.
+      if (error instanceof HelperDown) return
+      const timer = setTimeout(() => {
+        this.retries.delete(timer)
+        void again()
+      }, RETRY_MS)
+      this.retries.add(timer)
     }
   }
 }
