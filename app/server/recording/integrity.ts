@@ -41,7 +41,9 @@ export class Integrity implements Component {
     this.bus.on('recording-finished', this.onFinished)
     for (const row of this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS).reverse()) this.finished(row)
     this.timer = setInterval(() => {
-      this.judging = this.judging.then(() => this.judgeReturned())
+      this.judging = this.judging
+        .then(() => this.judgeReturned())
+        .catch((error) => this.log.error({ error: errorText(error) }, 'what has returned cannot be judged; trying again'))
     }, MEDIUM_CHECK_MS)
   }
 

@@ -530,3 +530,19 @@ t.test('a recording that ended with its medium is ready again when the medium is
   )
   t.match(device.catalogue.get(lost.id), { duration: 2000, size: CLIP.length })
 })
+
+t.test('whoever fails over one recording that is there again does not keep the next from being judged', async (t) => {
+  const device = await Device.make(t)
+  let failures = 0
+  device.bus.on('event', ({ type }) => {
+    if (type === 'recovered' && failures++ === 0) throw new Error('no room')
+  })
+  const rows = ['a.mp4', 'b.mp4'].map((name) => device.entered(name))
+  for (const { id } of rows) {
+    const lost = device.catalogue.update(id, { state: 'defect', duration: 0 }) as RecordingRow
+    device.bus.emit('recording-finished', lost)
+  }
+  const ready = () => rows.every(({ id }) => device.catalogue.get(id)?.state === 'ready')
+  await until(ready, Boolean, 'both')
+  t.equal(failures, 2)
+})
