@@ -52,8 +52,9 @@ export class Applying {
     this.forget(camera)
     try {
       await inTurn(camera, async () => {
-        if (camera.settings.enabled) await this.apply(camera)
-        else await this.remove(camera)
+        if (camera.settings.enabled) return this.apply(camera)
+        await this.remove(camera)
+        camera.live = null
       })
     } catch (error) {
       this.failed(camera, error, attempt)

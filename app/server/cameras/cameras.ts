@@ -132,10 +132,9 @@ export class Cameras implements Component {
   private async adopt(camera: Camera): Promise<void> {
     const { id, spec, settings: before } = camera
     const stored = new Camera(id, spec, this.table?.get(id), this.defaultMode())
-    camera.modeChosen = stored.modeChosen
-    this.save(camera, stored.settings)
-    this.bus.publish('config', 'camera_changed', { camera: id, ...stored.settings })
     try {
+      this.take(camera, stored.settings, stored.modeChosen)
+      this.bus.publish('config', 'camera_changed', { camera: id, ...stored.settings })
       // Taken away and added: whatever has changed, the helper has it all.
       if (before.enabled) await this.applying.remove(camera)
       if (!camera.settings.enabled) camera.live = null
@@ -161,26 +160,25 @@ export class Cameras implements Component {
       const newAudio = changed(['audio_codec'])
       const chooses = chosen && !camera.modeChosen
       if (!newMode && !newControls && !newAudio && !chooses) return
-      if (camera.settings.enabled) {
-        const { brightness, contrast, saturation } = next
-        const mode = { width: next.width, height: next.height, fps: next.fps }
-        const streams = streamsOf(next)
-        await ask(id, () =>
-          this.inParts(camera, [
-            ...(newMode || newAudio
-              ? [() => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams })]
-              : []),
-            ...(newControls ? [() => this.media.call('camera.set_controls', { id, brightness, contrast, saturation })] : []),
-          ]),
-        )
-      }
-      if (chooses) camera.modeChosen = true
-      this.save(camera, next)
+      const { enabled, brightness, contrast, saturation } = next
+      const mode = { width: next.width, height: next.height, fps: next.fps }
+      const streams = streamsOf(next)
+      await ask(id, () =>
+        this.inParts(camera, [
+          ...(enabled && (newMode || newAudio)
+            ? [() => this.media.call('camera.configure', { id, ...(newMode && { mode }), streams })]
+            : []),
+          ...(enabled && newControls
+            ? [() => this.media.call('camera.set_controls', { id, brightness, contrast, saturation })]
+            : []),
+          async () => this.save(camera, next, camera.modeChosen || chooses),
+        ]),
+      )
       this.bus.publish('config', 'camera_changed', { camera: id, ...change })
     })
   }
 
-  /** Where the helper took a part of a change, or does not say whether it did, it is brought back to what is stored. */
+  /** The last part stores it. Where the helper took a part, or does not say whether it did, it is brought back to what is stored. */
   private async inParts(camera: Camera, parts: readonly (() => Promise<unknown>)[]): Promise<void> {
     for (const [done, part] of parts.entries()) {
       try {
@@ -209,10 +207,18 @@ export class Cameras implements Component {
   setEnabled(id: number, enabled: boolean): Promise<void> {
     return inTurn(this.camera(id), async (camera) => {
       if (camera.settings.enabled === enabled) return
-      if (enabled) await ask(id, () => this.applying.apply(camera))
-      else await ask(id, () => this.applying.remove(camera))
-      if (!enabled) camera.live = null
-      this.save(camera, { ...camera.settings, enabled })
+      await ask(id, async () => {
+        try {
+          if (enabled) await this.applying.apply(camera)
+          else await this.applying.remove(camera)
+          if (!enabled) camera.live = null
+          this.save(camera, { ...camera.settings, enabled }, camera.modeChosen)
+        } catch (error) {
+          // The helper may have done what is not stored.
+          this.applying.failed(camera, error)
+          throw error
+        }
+      })
       this.bus.publish('camera', enabled ? 'started' : 'stopped', { camera: id })
     })
   }
@@ -299,10 +305,16 @@ export class Cameras implements Component {
     })
   }
 
-  private save(camera: Camera, settings: CameraSettings): void {
+  private save(camera: Camera, settings: CameraSettings, modeChosen: boolean): void {
+    this.table?.put(camera.id, { spec: camera.spec.text, settings, mode_chosen: modeChosen })
+    this.take(camera, settings, modeChosen)
+  }
+
+  /** What is stored already holds from here on. */
+  private take(camera: Camera, settings: CameraSettings, modeChosen: boolean): void {
     const before = camera.settings
-    this.table?.put(camera.id, { spec: camera.spec.text, settings, mode_chosen: camera.modeChosen })
     camera.settings = settings
+    camera.modeChosen = modeChosen
     if (camera.id !== this.activeId) return
     const { brightness, contrast, saturation, fps } = settings
     const values: Record<string, unknown> = { brightness, contrast, saturation, fps, resolution: formatResolution(settings) }

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Bus } from '../../../app/server/bus.ts'
 import { Cameras, parseCameraSpec } from '../../../app/server/cameras/index.ts'
+import { ApiError } from '../../../app/server/errors.ts'
 import { HELPER_ERROR, HelperError, HelperTimeout, type MediaSupervisor } from '../../../app/server/media/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
@@ -51,7 +52,7 @@ async function rig(t: Test) {
     cameras.stop()
     await store.stop()
   })
-  return { media, cameras }
+  return { media, cameras, store }
 }
 
 const added = (media: FakeMedia) => until(() => media.has && media.refusals.length === 0, Boolean, 'the camera')
@@ -98,6 +99,49 @@ t.test('a change that fails half, or is not answered, leaves the helper with wha
     'the stored mode again',
   )
   t.equal(cameras.view(0).settings.fps, 30)
+})
+
+t.test('a change that cannot be stored, or that is not answered, is taken back', async (t) => {
+  const { media, cameras, store } = await rig(t)
+  const table = store.table<number, object>('cameras')
+  const { put } = table
+  const full = () => {
+    table.put = () => {
+      table.put = put
+      throw new ApiError('INSUFFICIENT_STORAGE', 'full')
+    }
+  }
+  const has = (wanted: boolean) =>
+    until(
+      () => media.has,
+      (it) => it === wanted,
+      `the camera to be ${wanted ? 'there' : 'gone'} again`,
+    )
+  media.emit('up')
+  await added(media)
+  full()
+  await t.rejects(cameras.setEnabled(0, false), { code: 'INSUFFICIENT_STORAGE' })
+  t.notOk(media.has)
+  t.equal(cameras.view(0).state, 'starting')
+  await has(true)
+  full()
+  await t.rejects(cameras.configure(0, { fps: 15 }), { code: 'INSUFFICIENT_STORAGE' })
+  t.notOk(cameras.choseMode(0), 'nobody has chosen yet')
+  await until(
+    () => media.fps,
+    (fps) => fps === 30,
+    'the stored mode',
+  )
+  await cameras.setEnabled(0, false)
+  full()
+  await t.rejects(cameras.setEnabled(0, true), { code: 'INSUFFICIENT_STORAGE' })
+  t.ok(media.has)
+  await has(false)
+  media.refuse('camera.select', new HelperTimeout('camera.select'))
+  await t.rejects(cameras.setEnabled(0, true), { code: 'CAMERA_NOT_CONNECTED' })
+  t.ok(media.has)
+  await has(false)
+  t.match(cameras.view(0), { state: 'stopped', settings: { enabled: false, fps: 30 } })
 })
 
 t.test('after slow motion the camera gets its rate back, be it later', async (t) => {
