@@ -59,6 +59,8 @@ export class CronTimer {
     const { due } = this
     const isDue = now >= due
     if (isDue || now < this.seen) this.due = this.nextTime()
+    // What fired in the other time says nothing about this one, though it bears the same date.
+    if (this.seen - now > CORRECTION_MS) this.fired = Number.NEGATIVE_INFINITY
     this.seen = now
     this.wait(now)
     const inTime = now - due <= CORRECTION_MS

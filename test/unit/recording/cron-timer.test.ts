@@ -56,6 +56,14 @@ t.test('a clock that was years ahead holds nothing up', (t) => {
   t.end()
 })
 
+t.test('a clock that was hours ahead does not use up the real time', (t) => {
+  const { at } = rig(t)
+  t.equal(at(NOW + MORNING), 1, 'which it was not')
+  t.equal(at(NOW + MORNING - 3 * HOUR), 1)
+  t.equal(at(NOW + MORNING), 2)
+  t.end()
+})
+
 t.test('a small correction loses nothing and repeats nothing', (t) => {
   const { at } = rig(t)
   at(NOW + MORNING - 10 * SECOND)
