@@ -65,7 +65,7 @@ struct _CamRecorder {
     GstClockTime captured; /* in the spans before the running one */
     GstClockTime span_from, span_at;
     GstClockTime last_pts, span_end; /* of the newest picture, and where it ends */
-    GstClockTime fed_at;             /* when that came, or it began or went on */
+    GstClockTime fed_at; /* when that came or one before its key frame, or it began or went on */
     guint64 frames, dropped;
 
     CamPart *part, *next; /* next: opened in advance */
@@ -89,9 +89,9 @@ void cam_recorder_tell_began(CamRecorder *recorder, GstClockTime at);
 gboolean cam_recorder_deliver(GstBuffer *au, gpointer recorder);
 gboolean cam_recorder_ready(gpointer recorder);
 gboolean cam_recorder_wants_key(gpointer recorder);
-/* With lock held. */
-/* Ends it at its limit also when no picture comes that would be beyond it. */
+/* With lock held: ends it at its limit also when no picture comes that would be beyond it. */
 void cam_recorder_check_limit(CamRecorder *recorder);
+/* With lock held. */
 void cam_recorder_close_span(CamRecorder *recorder);
 
 /* recorder_parts.c; with lock held but for the first and the last. */

@@ -5,11 +5,14 @@
 #include "recorder.h"
 #include "wait.h"
 #include "ending.h"
+#include "key_frame.h"
 
 #include <glib/gstdio.h>
 
 #define FPS 10
 #define LIMIT_MS 1000
+/* Longer than pictures are waited for. */
+#define OVERDUE_S 20
 
 static char *folder;
 
@@ -23,7 +26,8 @@ typedef struct {
     JsonObject *ended; /* the event */
 } Taking;
 
-static Taking takings[3];
+static Taking takings[4];
+static GstBuffer *key_frame;
 
 static void on_event(const char *method, JsonObject *params, gpointer user_data)
 {
@@ -36,7 +40,7 @@ static void on_ended(CamRecorder *recorder, gpointer user_data)
     ((Taking *)user_data)->over = TRUE;
 }
 
-static Taking *start(int id, CamCamera *camera)
+static Taking *start(int id, CamCamera *camera, gboolean native)
 {
     CamStreamConfig config = {
         .name = "s", .width = 160, .height = 120, .fps = FPS, .bitrate_kbps = 200, .gop = 10 * FPS};
@@ -52,6 +56,7 @@ static Taking *start(int id, CamCamera *camera)
     *taking = (Taking){.hub = cam_hub_new(&config, NULL, NULL),
                        .path = g_build_filename(folder, name, NULL),
                        .next = cam_now()};
+    cam_hub_set_passthrough(taking->hub, native);
     setup.path = taking->path;
     setup.hub = cam_hub_ref(taking->hub);
     taking->recorder = cam_recorder_start(&setup, &error_number);
@@ -74,6 +79,20 @@ static void give(Taking *taking, int pictures)
     gst_caps_unref(caps);
 }
 
+/* One from a camera that encodes itself. */
+static void give_native(Taking *taking, gboolean key)
+{
+    GstBuffer *au = gst_buffer_copy(key_frame);
+
+    GST_BUFFER_PTS(au) = GST_BUFFER_DTS(au) = taking->next;
+    GST_BUFFER_DURATION(au) = GST_SECOND / FPS;
+    if (!key)
+        GST_BUFFER_FLAG_SET(au, GST_BUFFER_FLAG_DELTA_UNIT);
+    cam_hub_push_encoded(taking->hub, au);
+    gst_buffer_unref(au);
+    taking->next += GST_SECOND / FPS;
+}
+
 static gint64 frames(Taking *taking)
 {
     JsonObject *stats = cam_recorder_stats(taking->recorder);
@@ -91,6 +110,16 @@ static gboolean has_five(gpointer taking)
 static gboolean has_ended(gpointer taking)
 {
     return ((Taking *)taking)->over && ((Taking *)taking)->ended;
+}
+
+/* Meanwhile the camera that encodes itself goes on, without a key frame. */
+static gboolean has_ended_before_key(gpointer taking)
+{
+    Taking *native = &takings[3];
+
+    if (cam_now() >= native->next)
+        give_native(native, FALSE);
+    return has_ended(taking);
 }
 
 static gboolean is_closed(gpointer unused)
@@ -114,22 +143,35 @@ static void clear(Taking *taking)
     g_free(taking->path);
 }
 
-/* Of one the pictures stop, of one none ever comes: both end. A pause may last. */
+/* Of one the pictures stop: it ends. A pause may last, and so may the wait for the first picture,
+ * or for the key frame to go on with. */
 static void test_limit_without_pictures(void)
 {
     CamCameraSetup setup = {.spec = {.type = CAM_SOURCE_TEST}, .mode = {160, 120, FPS}};
     CamCamera *camera = cam_camera_new(&setup);
-    Taking *stopping = start(0, camera), *empty = start(1, camera), *paused = start(2, camera);
+    Taking *stopping = start(0, camera, FALSE), *empty = start(1, camera, FALSE);
+    Taking *paused = start(2, camera, FALSE), *native = start(3, camera, TRUE);
 
     cam_events_set_sink(on_event, NULL);
+    for (int i = 0; i < 5; i++)
+        give_native(native, i == 0);
+    g_assert_true(wait_for(has_five, native));
+    cam_recorder_pause(native->recorder);
+    cam_recorder_resume(native->recorder);
     give(stopping, 5);
     give(paused, 5);
     g_assert_true(wait_for(has_five, stopping));
     g_assert_true(wait_for(has_five, paused));
     cam_recorder_pause(paused->recorder);
+    g_assert_true(wait_at_most(OVERDUE_S, has_ended_before_key, stopping));
     check_end(stopping, "duration", 5);
-    check_end(empty, "duration", 0);
     g_assert_false(paused->over);
+    for (int i = 0; i < 6; i++)
+        give_native(native, i == 0);
+    check_end(native, "duration", 10);
+    g_assert_false(empty->over);
+    cam_recorder_end(empty->recorder, CAM_END_STOPPED);
+    check_end(empty, "stopped", 0);
     cam_recorder_end(paused->recorder, CAM_END_STOPPED);
     check_end(paused, "stopped", 5);
     for (guint i = 0; i < G_N_ELEMENTS(takings); i++)
@@ -147,9 +189,11 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     gst_init(NULL, NULL);
     cam_encoder_choice_probe();
+    key_frame = key_frame_new();
     folder = g_dir_make_tmp("recorder-XXXXXX", NULL);
     g_test_add_func("/recorder/limit_without_pictures", test_limit_without_pictures);
     result = g_test_run();
+    gst_buffer_unref(key_frame);
     g_rmdir(folder);
     g_free(folder);
     return result;
