@@ -1,11 +1,15 @@
 #include "audio_codec.h"
 #include "audio_private.h"
+#include "ending.h"
 #include "events.h"
 #include "log.h"
 
 /* Long enough that a client that comes back finds everything running. */
 #define LINGER_MS 2000
 #define RETRY_MS 1000
+/* A device that takes longer to close hangs; it is left to itself, but only so many of them. */
+#define CLOSE_TIMEOUT_MS 5000
+#define MAX_HUNG 3
 
 static void on_pcm(CamAudioSource *source, GstBuffer *pcm, gpointer owner);
 static void on_lost(CamAudioSource *source, const char *reason, gpointer owner);
@@ -69,13 +73,21 @@ static gboolean is_anything_wanted(CamAudio *audio)
     return !audio->closed && audio->listeners->len > 0;
 }
 
+/* With lock held: the device is free, or its last user hangs. */
+static gboolean can_open(CamAudio *audio)
+{
+    return audio->closing == 0 ||
+           (audio->closing <= MAX_HUNG &&
+            cam_now() >= audio->closing_since + CLOSE_TIMEOUT_MS * GST_MSECOND);
+}
+
 /* With build_lock held. */
 static void begin_source(CamAudio *audio)
 {
     CamAudioSource *source = NULL;
 
     g_mutex_lock(&audio->lock);
-    if (is_anything_wanted(audio) && !audio->source && !audio->closing) {
+    if (is_anything_wanted(audio) && !audio->source && can_open(audio)) {
         source = cam_audio_source_new(&audio->spec, &source_events, audio);
         audio->source = source;
         audio->heard = FALSE;
@@ -88,9 +100,9 @@ static void begin_source(CamAudio *audio)
 
 static gboolean retry(gpointer data);
 
-static void retry_later(CamAudio *audio)
+static void later(CamAudio *audio, guint ms)
 {
-    g_timeout_add_full(G_PRIORITY_DEFAULT, RETRY_MS, retry, cam_audio_ref(audio), release);
+    g_timeout_add_full(G_PRIORITY_DEFAULT, ms, retry, cam_audio_ref(audio), release);
 }
 
 /* With build_lock held. */
@@ -109,7 +121,7 @@ static void begin_encoder(CamAudio *audio, CamAudioCodec codec)
     audio->encoders[codec] = encoder;
     g_mutex_unlock(&audio->lock);
     if (!encoder)
-        retry_later(audio);
+        later(audio, RETRY_MS);
 }
 
 /* Starts what is wanted and does not run. */
@@ -145,37 +157,33 @@ typedef struct {
     CamAudioSource *source;
 } Closing;
 
-static int sources_closing;
-
-gboolean cam_audios_closing(void)
-{
-    return sources_closing > 0;
-}
-
-static gboolean source_closed(gpointer data)
-{
-    CamAudio *audio = data;
-
-    sources_closing--;
-    g_mutex_lock(&audio->lock);
-    audio->closing = FALSE;
-    g_mutex_unlock(&audio->lock);
-    begin(audio);
-    return G_SOURCE_REMOVE;
-}
-
-static gpointer close_thread(gpointer data)
+static void source_end(gpointer data)
 {
     Closing *closing = data;
 
     cam_audio_source_free(closing->source);
-    cam_main_invoke(source_closed, closing->audio, release);
-    g_free(closing);
-    return NULL;
 }
 
-/* With build_lock held, on the main thread. A device that takes its time to close does so in a
- * thread of its own. */
+static void source_ended(gpointer data)
+{
+    Closing *closing = data;
+    CamAudio *audio = closing->audio;
+
+    g_mutex_lock(&audio->lock);
+    audio->closing--;
+    g_mutex_unlock(&audio->lock);
+    begin(audio);
+}
+
+static void closing_free(gpointer data)
+{
+    Closing *closing = data;
+
+    cam_audio_unref(closing->audio);
+    g_free(closing);
+}
+
+/* With build_lock held, on the main thread. A device may take its time to close. */
 static void end_source(CamAudio *audio)
 {
     CamAudioSource *source;
@@ -183,15 +191,18 @@ static void end_source(CamAudio *audio)
 
     g_mutex_lock(&audio->lock);
     source = g_steal_pointer(&audio->source);
-    audio->closing |= source != NULL;
+    if (source) {
+        audio->closing++;
+        audio->closing_since = cam_now();
+    }
     g_clear_pointer(&audio->reason, g_free);
     g_mutex_unlock(&audio->lock);
     if (!source)
         return;
     closing = g_new(Closing, 1);
     *closing = (Closing){cam_audio_ref(audio), source};
-    sources_closing++;
-    g_thread_unref(g_thread_new("close-sound", close_thread, closing));
+    cam_end_apart(source_end, closing, source_ended, closing_free);
+    later(audio, CLOSE_TIMEOUT_MS + 10);
 }
 
 void cam_audio_close(CamAudio *audio)
@@ -351,7 +362,7 @@ static gboolean replace_broken(gpointer data)
     for (int codec = 0; codec < CAM_N_AUDIO_CODECS; codec++) {
         if (audio->encoders[codec] == broken->encoder) {
             end_encoder(audio, codec);
-            retry_later(audio);
+            later(audio, RETRY_MS);
         }
     }
     g_mutex_unlock(&audio->build_lock);

@@ -39,6 +39,3 @@ GstCaps *cam_audio_caps(CamAudio *audio, CamAudioCodec codec);
 GstBuffer *cam_audio_silence(CamAudio *audio, CamAudioCodec codec);
 
 JsonObject *cam_audio_stats(CamAudio *audio);
-
-/* Devices of closed sounds are still on their way out. */
-gboolean cam_audios_closing(void);

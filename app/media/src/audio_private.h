@@ -20,7 +20,9 @@ struct _CamAudio {
     GMutex lock;          /* all below */
     GPtrArray *listeners; /* CamAudioListener */
     guint next_id;
-    gboolean closed, closing; /* closing: a source is on its way out */
+    gboolean closed;
+    int closing;                /* sources on their way out */
+    GstClockTime closing_since; /* of the last one */
     GstClockTime idle_since;
     CamAudioSource *source;
     CamAudioEncoder *encoders[CAM_N_AUDIO_CODECS];

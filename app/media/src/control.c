@@ -39,7 +39,7 @@ static void wait_for_sources(void)
 {
     gint64 deadline = g_get_monotonic_time() + SOURCES_CLOSE_US;
 
-    while ((cam_endings_pending() || cam_audios_closing()) && g_get_monotonic_time() < deadline) {
+    while (cam_endings_pending() && g_get_monotonic_time() < deadline) {
         if (!g_main_context_iteration(NULL, FALSE))
             g_usleep(1000);
     }

@@ -1,6 +1,8 @@
-/* Sound cards with faults: slow to open, slow to begin, there only later, gone for a while. */
+/* Sound cards with faults: slow to open, slow to begin, there only later, gone for a while, hanging
+ * when they are closed. */
 #include "audio.h"
 #include "audio_codec.h"
+#include "ending.h"
 #include "wait.h"
 
 #include <dlfcn.h>
@@ -14,6 +16,7 @@ static struct {
     gint failures;              /* so often it cannot be opened */
     gint gone;                  /* while it is being read */
     gint opened;                /* how often it was */
+    GMutex hanging;             /* who holds it keeps it from being closed */
 } card;
 static gint unread; /* atomic; nothing was read since it was opened */
 
@@ -26,7 +29,7 @@ static void *alsa(const char *name)
     return symbol;
 }
 
-/* These two take the place of ALSA's for the GStreamer plugin. */
+/* These take the place of ALSA's for the GStreamer plugin. */
 int snd_pcm_open(void **pcm, const char *name, int stream, int mode)
 {
     int (*real)(void **, const char *, int, int) = alsa("snd_pcm_open");
@@ -52,6 +55,15 @@ long snd_pcm_readi(void *pcm, void *buffer, unsigned long frames)
         g_atomic_int_get(&card.slow_begin))
         g_usleep(SLOW_US);
     return real(pcm, buffer, frames);
+}
+
+int snd_pcm_close(void *pcm)
+{
+    int (*real)(void *) = alsa("snd_pcm_close");
+
+    g_mutex_lock(&card.hanging);
+    g_mutex_unlock(&card.hanging);
+    return real(pcm);
 }
 
 /* The listener's: blocks heard; atomic. */
@@ -85,7 +97,12 @@ static gboolean is_lost(gpointer audio)
 
 static gboolean is_idle(gpointer audio)
 {
-    return is_in(audio, "idle") && !cam_audios_closing();
+    return is_in(audio, "idle") && !cam_endings_pending();
+}
+
+static gboolean is_unheard(gpointer audio)
+{
+    return is_in(audio, "idle") && cam_endings_pending();
 }
 
 static CamAudio *listen(guint *id)
@@ -157,6 +174,26 @@ static void test_comes_and_goes(void)
     end(audio, id);
 }
 
+/* Nobody waits for ever for its end. */
+static void test_hanging(void)
+{
+    CamAudio *audio;
+    guint id;
+
+    audio = listen(&id);
+    g_assert_true(wait_for(is_heard, NULL));
+    g_mutex_lock(&card.hanging);
+    cam_audio_detach(audio, id);
+    g_assert_true(wait_for(is_unheard, audio));
+    g_atomic_int_set(&heard, 0);
+    id = cam_audio_attach(audio, CAM_AUDIO_PCM, &(CamAudioConsumer){hear, NULL});
+    g_assert_true(wait_for(is_heard, NULL));
+    g_assert_cmpint(g_atomic_int_get(&card.opened), ==, 2);
+    g_assert_true(cam_endings_pending());
+    g_mutex_unlock(&card.hanging);
+    end(audio, id);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -165,5 +202,6 @@ int main(int argc, char **argv)
     g_test_add_func("/alsa/comes_and_goes", test_comes_and_goes);
     g_test_add_func("/alsa/slow_to_open", test_slow_to_open);
     g_test_add_func("/alsa/slow_to_begin", test_slow_to_begin);
+    g_test_add_func("/alsa/hanging", test_hanging);
     return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* Sound from its source to its consumers: who comes and goes, and when what is heard was made. */
 #include "audio.h"
 #include "audio_codec.h"
+#include "ending.h"
 #include "wait.h"
 
 #include <gst/app/gstappsink.h>
@@ -65,7 +66,7 @@ static gboolean is_idle(gpointer audio)
 {
     g_autofree char *state = state_of(audio);
 
-    return g_str_equal(state, "idle") && !cam_audios_closing();
+    return g_str_equal(state, "idle") && !cam_endings_pending();
 }
 
 static CamAudio *test_audio(void)

@@ -35,7 +35,7 @@ static Search fresh(CamCamera *camera, CamAudioCodec codec)
 
 static gboolean is_closed(gpointer unused)
 {
-    return !cam_endings_pending() && !cam_audios_closing();
+    return !cam_endings_pending();
 }
 
 static void set_audio(CamCamera *camera, CamAudioSourceType type, char *device)
