@@ -1,6 +1,7 @@
 #include "timelapse.h"
 #include "encoder.h"
 #include "encoder_choice.h"
+#include "ending.h"
 
 #define RETRY_MS 20
 /* A decoder that must be started first takes a while. */
@@ -21,7 +22,7 @@ struct _CamTimelapse {
     GMutex lock;
     GCond delivered;
     guint64 out;
-    gboolean failed;
+    gboolean failed, cut_off; /* cut off: its owner is not called any more */
     int key_wanted;
 };
 
@@ -31,11 +32,15 @@ static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data)
 {
     CamTimelapse *self = user_data;
 
-    self->setup.deliver(au, self->setup.user_data);
-    g_atomic_int_set(&self->key_wanted, self->setup.wants_key(self->setup.user_data));
     g_mutex_lock(&self->lock);
-    self->out++;
-    g_cond_broadcast(&self->delivered);
+    if (self->cut_off) {
+        gst_buffer_unref(au);
+    } else {
+        self->setup.deliver(au, self->setup.user_data);
+        g_atomic_int_set(&self->key_wanted, self->setup.wants_key(self->setup.user_data));
+        self->out++;
+        g_cond_broadcast(&self->delivered);
+    }
     g_mutex_unlock(&self->lock);
 }
 
@@ -46,8 +51,9 @@ static void on_failed(CamEncoder *encoder, const char *message, gpointer user_da
     g_mutex_lock(&self->lock);
     self->failed = TRUE;
     g_cond_broadcast(&self->delivered);
+    if (!self->cut_off)
+        self->setup.ended(message, self->setup.user_data);
     g_mutex_unlock(&self->lock);
-    self->setup.ended(message, self->setup.user_data);
 }
 
 static GstClockTime slot_time(CamTimelapse *self)
@@ -156,6 +162,22 @@ static CamEncoder *build_encoder(CamTimelapse *self)
     return encoder;
 }
 
+static void end_encoder(gpointer data)
+{
+    CamTimelapse *self = data;
+
+    cam_encoder_free(self->encoder);
+}
+
+static void clear(gpointer data)
+{
+    CamTimelapse *self = data;
+
+    gst_clear_caps(&self->caps);
+    g_mutex_clear(&self->lock);
+    g_cond_clear(&self->delivered);
+}
+
 CamTimelapse *cam_timelapse_new(const CamTimelapseSetup *setup)
 {
     CamTimelapse *self = g_new0(CamTimelapse, 1);
@@ -166,7 +188,8 @@ CamTimelapse *cam_timelapse_new(const CamTimelapseSetup *setup)
     g_cond_init(&self->delivered);
     self->encoder = build_encoder(self);
     if (!self->encoder) {
-        cam_timelapse_free(self);
+        clear(self);
+        g_free(self);
         return NULL;
     }
     self->base = cam_now();
@@ -200,12 +223,9 @@ void cam_timelapse_free(CamTimelapse *self)
         if (!g_cond_wait_until(&self->delivered, &self->lock, deadline))
             break;
     }
+    self->cut_off = TRUE;
     g_mutex_unlock(&self->lock);
-    g_clear_pointer(&self->encoder, cam_encoder_free);
-    gst_clear_caps(&self->caps);
-    g_mutex_clear(&self->lock);
-    g_cond_clear(&self->delivered);
-    g_free(self);
+    cam_end_apart(end_encoder, self, clear, g_free);
 }
 
 guint64 cam_timelapse_missed(CamTimelapse *self)
