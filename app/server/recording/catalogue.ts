@@ -2,6 +2,7 @@
  * The catalogue of recordings: one row a recording with the specification's columns. A row and its index entries change in one transaction,
  * and a list costs the same whether there are ten entries or a million.
  */
+import { ApiError } from '../errors.ts'
 import type { Store, Table } from '../store/index.ts'
 import { cellMatches, cellOf } from './cells.ts'
 import { CatalogueIndexes, comparePositions, isBehind, type Position, positionOf, type WalkFilter } from './indexes.ts'
@@ -229,11 +230,23 @@ export class Catalogue {
     this.indexes.clear()
     for (let after = 0; ; ) {
       const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
-      this.store.urgent(() => {
-        for (const { value } of batch) this.indexes.change(null, value)
-      })
+      this.enterAll(batch.map(({ value }) => value))
       after = batch.at(-1)?.key ?? 0
       if (batch.length < REBUILD_BATCH) return
+    }
+  }
+
+  /** On a full disk by and by, as far as the room of the database goes. */
+  private enterAll(rows: readonly RecordingRow[]): void {
+    try {
+      this.store.urgent(() => {
+        for (const row of rows) this.indexes.change(null, row)
+      })
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'INSUFFICIENT_STORAGE') || rows.length < 2) throw error
+      const half = Math.ceil(rows.length / 2)
+      this.enterAll(rows.slice(0, half))
+      this.enterAll(rows.slice(half))
     }
   }
 }

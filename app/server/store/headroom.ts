@@ -5,7 +5,7 @@
  */
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import type { Database } from 'lmdb'
-import { ApiError, errorText } from '../errors.ts'
+import { ApiError, errorText, StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
 const MB = 1024 * 1024
@@ -16,6 +16,8 @@ const URGENT_BYTES = 3 * MB
 const RETRY_MS = 2000
 /** The file grows, and is looked through, by so much at a time. */
 const STEP = Buffer.alloc(MB / 4)
+/** Blocks of the file system are no smaller. */
+const BLOCK_BYTES = 4096
 /** What LMDB maps to write into, whatever the disk can give: without blocks the first touch would kill the process. */
 const LOCK_BYTES = 12_288
 
@@ -80,7 +82,7 @@ export class Demand {
 
   /** Bytes that are in use as long as the transaction is not committed. */
   get used(): number {
-    return (this.stats.lastPageNumber + 1) * this.stats.pageSize
+    return endOf(this.stats)
   }
 
   private get stats(): Stats {
@@ -101,14 +103,25 @@ function pagesOf(stats: Stats['free']): number {
   return stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages
 }
 
+function endOf({ lastPageNumber, pageSize }: Stats): number {
+  return (lastPageNumber + 1) * pageSize
+}
+
+/** Bytes of the file up to the last page in use, of which every table tells. */
+export function usedBytes(table: AnyTable): number {
+  return endOf(table.getStats() as Stats)
+}
+
 export class Headroom {
   private readonly fd: number
-  /** Of the file, in bytes, all of them with blocks. */
-  private size: number
+  /** So many bytes from the file's beginning have blocks. */
+  private solid: number
   private full = false
   /** What the file system said last. */
   private why = ''
   private timer: NodeJS.Timeout | undefined
+  private cutting: NodeJS.Immediate | undefined
+  private closed = false
 
   constructor(
     file: string,
@@ -118,14 +131,16 @@ export class Headroom {
     private readonly onFull: (full: boolean) => void = () => {},
   ) {
     this.fd = openSync(file, 'r+')
+    this.cut()
     const { size, blocks } = fstatSync(this.fd)
-    this.size = size
-    if (blocks * 512 < size) this.fillHoles()
+    this.solid = blocks * 512 < size ? 0 : size
     this.grow(this.usualSize())
   }
 
   close(): void {
+    this.closed = true
     clearTimeout(this.timer)
+    clearImmediate(this.cutting)
     closeSync(this.fd)
   }
 
@@ -133,11 +148,14 @@ export class Headroom {
   require(demand: Demand, removing: boolean): void {
     const last = demand.urgent || removing
     const needed = demand.used + demand.bytes + (last ? 0 : URGENT_BYTES)
-    if (this.size >= needed && (last || !this.full)) return
+    if (this.solid >= needed && (last || !this.full)) return
     const whole = this.grow(demand.used + ROOM_BYTES)
-    if (this.size >= needed && (last || whole)) return
+    if (this.solid >= needed && (last || whole)) return
     // More than the usual room is for a large transaction alone: where the disk cannot give it, others must not go without.
-    if (whole && this.growTo(needed)) return
+    if (whole && this.growTo(needed)) {
+      this.cutting ??= setImmediate(() => this.cut())
+      return
+    }
     if (!whole && !last) this.setFull(true)
     throw new ApiError('INSUFFICIENT_STORAGE', 'The disk is too full: this cannot be stored', 'database')
   }
@@ -151,23 +169,37 @@ export class Headroom {
   }
 
   private growTo(size: number, keepsPart = false): boolean {
-    const before = this.size
+    // LMDB itself has written behind our end where less was demanded than it took: that must not be written over.
+    const end = fstatSync(this.fd).size
     try {
-      while (this.size < size) this.size += writeSync(this.fd, STEP, 0, Math.min(STEP.length, size - this.size), this.size)
+      this.fillGaps(end)
+      while (this.solid < size) this.solid += writeSync(this.fd, STEP, 0, Math.min(STEP.length, size - this.solid), this.solid)
       return true
     } catch (error) {
       this.why = errorText(error)
-      if (!keepsPart) {
-        ftruncateSync(this.fd, before)
-        this.size = before
-      }
+      if (!keepsPart) this.shortenTo(end)
       return false
     }
   }
 
+  /** What a large transaction needed is given back. Runs between transactions: nothing behind the last committed page is LMDB's. */
+  private cut(): void {
+    this.cutting = undefined
+    try {
+      this.shortenTo(this.usualSize())
+    } catch (error) {
+      this.log.warn({ error: errorText(error) }, 'the database file cannot be shortened')
+    }
+  }
+
+  private shortenTo(size: number): void {
+    if (fstatSync(this.fd).size <= size) return
+    ftruncateSync(this.fd, size)
+    this.solid = Math.min(this.solid, size)
+  }
+
   private usualSize(): number {
-    const { lastPageNumber, pageSize } = this.root.getStats() as Stats
-    return (lastPageNumber + 1) * pageSize + ROOM_BYTES
+    return usedBytes(this.root) + ROOM_BYTES
   }
 
   private retry(): void {
@@ -180,33 +212,49 @@ export class Headroom {
     this.full = full
     if (full) this.log.error({ error: this.why }, 'the disk is full: nothing is stored but the end of recordings, and deleting')
     else this.log.warn('there is space on the disk again: everything is stored')
-    this.onFull(full)
+    setImmediate(() => this.tell(full))
   }
 
-  /** An older release left gaps where pages were given up before they were written; a page of zeros stays one. */
-  private fillHoles(): void {
-    const step = Buffer.alloc(STEP.length)
-    const page = 4096
+  /** Outside the transaction that may be open: whoever hears of it may write, or fail. */
+  private tell(full: boolean): void {
+    if (this.closed) return
     try {
-      for (let at = 0; at < this.size; at += step.length) {
-        const read = readSync(this.fd, step, 0, step.length, at)
-        for (let from = 0; from < read; from += page) {
-          const length = Math.min(page, read - from)
-          if (step.subarray(from, from + length).equals(STEP.subarray(0, length))) writeSync(this.fd, STEP, 0, length, at + from)
-        }
-      }
+      this.onFull(full)
     } catch (error) {
-      this.log.error({ error: errorText(error) }, 'gaps in the database cannot be filled')
+      this.log.error({ full, error: errorText(error) }, 'that the disk is full, or not any more, could not be told')
+    }
+  }
+
+  /**
+   * Up to `end`. There are gaps where pages were given up before they were written, by an older release, or behind our end; a page of zeros stays one.
+   * Throws where the disk is full: until it is not, nothing counts as room that lies behind the first gap.
+   */
+  private fillGaps(end: number): void {
+    const step = Buffer.alloc(STEP.length)
+    for (let at = this.solid - (this.solid % BLOCK_BYTES); this.solid < end; at = this.solid) {
+      const read = readSync(this.fd, step, 0, Math.min(step.length, end - at), at)
+      for (let from = 0; from < read; from += BLOCK_BYTES) {
+        const length = Math.min(BLOCK_BYTES, read - from)
+        if (step.subarray(from, from + length).equals(STEP.subarray(0, length))) writeZeros(this.fd, length, at + from)
+      }
+      this.solid = at + read
     }
   }
 }
 
-/** To be called before LMDB opens the file: gives blocks to the table of its readers. */
+function writeZeros(fd: number, bytes: number, at: number): void {
+  for (let done = 0; done < bytes; ) done += writeSync(fd, STEP, 0, bytes - done, at + done)
+}
+
+/** To be called before LMDB opens the file: gives blocks to the table of its readers. Throws a `StartupError` where the disk has none. */
 export function allocateLock(database: string): void {
-  const fd = openSync(`${database}-lock`, constants.O_RDWR | constants.O_CREAT, 0o600)
+  const lock = `${database}-lock`
+  const fd = openSync(lock, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
     // Nobody else has the database open: what was in it is of no use any more.
-    if (fstatSync(fd).blocks * 512 < LOCK_BYTES) writeSync(fd, STEP, 0, LOCK_BYTES, 0)
+    if (fstatSync(fd).blocks * 512 < LOCK_BYTES) writeZeros(fd, LOCK_BYTES, 0)
+  } catch (error) {
+    throw new StartupError(`the disk has no ${LOCK_BYTES} bytes for ${lock}: ${errorText(error)}`)
   } finally {
     closeSync(fd)
   }

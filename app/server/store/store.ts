@@ -1,10 +1,10 @@
 /** The metadata database: one LMDB environment on the data partition, opened once, its tables typed by their owners. */
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Key, open, type RootDatabase } from 'lmdb'
 import type { Component } from '../component.ts'
 import type { Logger } from '../log.ts'
-import { type AnyTable, allocateLock, Demand, Headroom } from './headroom.ts'
+import { type AnyTable, allocateLock, Demand, Headroom, usedBytes } from './headroom.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 import { SchemaBackups } from './schema-backups.ts'
 import { type Room, Table } from './table.ts'
@@ -149,8 +149,8 @@ export class Store implements Component {
     const found = this.schemaVersion
     const missing = this.migrations.filter(({ version }) => version > found)
     if (missing.length === 0) return
-    // A copy is compacted: it never gets larger than the file.
-    if (found > 0) await this.backups.keep(found, statSync(this.file).size, (file) => this.copy(file))
+    // A copy is compacted: it never gets larger than what is in use.
+    if (found > 0) await this.backups.keep(found, usedBytes(this.database() as AnyTable), (file) => this.copy(file))
     this.transaction(() => {
       for (const migration of missing) migration.run(this)
       this.table<string, number>('meta').put('schema_version', known)

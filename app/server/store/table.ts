@@ -25,7 +25,7 @@ export class Table<K extends Key, V> {
   }
 
   put(key: K, value: V): void {
-    this.room.put(this.db, JSON.stringify(value).length)
+    this.room.put(this.db, Buffer.byteLength(JSON.stringify(value)))
     this.db.putSync(key, value)
   }
 

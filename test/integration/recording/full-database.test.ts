@@ -1,6 +1,7 @@
 /** What the recordings' parts do while nothing can be written into the database, and afterwards. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setImmediate as immediate } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Bus, type ServerEvent } from '../../../app/server/bus.ts'
@@ -13,7 +14,7 @@ import { Active } from '../../../app/server/recording/slots.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
-import { scratchFolder } from '../../support/scratch.ts'
+import { fillDisk, memoryDisk, scratchFolder } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 
@@ -122,4 +123,22 @@ t.test('a stop is answered while nothing can be written, and whoever hears of it
   t.equal(catalogue.get(row.id)?.state, 'recording')
   store.full = false
   await until(() => catalogue.get(row.id)?.state === 'defect', Boolean, 'its entry')
+})
+
+t.test('the indexes are made anew on a full disk too', async (t) => {
+  const disk = memoryDisk(t, '48m')
+  const store = new Store(join(disk, 'db'), silent)
+  await store.start()
+  t.teardown(() => store.stop())
+  const before = new Catalogue(store)
+  const rows = 600
+  store.transaction(() => {
+    for (let n = 0; n < rows; n++) before.create(newRow(`${n}.mp4`, { timestamp_start: n * 1e7, timestamp_end: n * 1e7 + 1e5 }))
+  })
+  store.transaction(() => store.table<string, number>('meta').put('recordings_layout', 0))
+  await immediate()
+  fillDisk(disk)
+  const after = new Catalogue(store)
+  t.equal(after.list({ limit: 1, offset: 0 }).total, rows)
+  t.equal(store.table<string, number>('meta').get('recordings_layout'), 2)
 })

@@ -1,8 +1,11 @@
 /** A disk that others fill: LMDB itself dies of the first commit that finds no space. */
-import { closeSync, openSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as immediate } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
+import { StartupError } from '../../../app/server/errors.ts'
 import { MIGRATIONS, Store, type Table } from '../../../app/server/store/index.ts'
 import { random } from '../../support/random.ts'
 import { ext4Disk, fillDisk, freeDisk, memoryDisk } from '../../support/scratch.ts'
@@ -65,6 +68,7 @@ for (const [name, rounds, make] of [
       t.throws(() => store.transaction(() => store.nextId('things')), FULL)
       t.equal(rows.get(next), undefined, 'what was refused is not there')
       t.same(lines.splice(0), ['the disk is full: nothing is stored but the end of recordings, and deleting'], 'said once')
+      await immediate()
       t.same(told.splice(0), [true])
 
       for (let n = 0; n < 20; n++) store.urgent(() => rows.put(0, { text: `${round} ${n}` }))
@@ -80,6 +84,7 @@ for (const [name, rounds, make] of [
       freeDisk(disk)
       for (let n = 0; n < 20; n++) rows.put(next++, { text: text() })
       t.same(lines.splice(0), ['there is space on the disk again: everything is stored'], 'said once')
+      await immediate()
       t.same(told.splice(0), [false])
     }
     const { bavail, bsize } = statfsSync(disk)
@@ -134,19 +139,111 @@ t.test('a large transaction is refused as a whole where it might not fit', async
   t.equal(rows.count(), 0, 'all of a table can go')
 })
 
-t.test('gaps that an older release has left in the file are filled', async (t) => {
+t.test('what a large transaction needed is given back', async (t) => {
+  const disk = memoryDisk(t, '96m')
+  const { rows } = await open(t, disk)
+  const file = join(disk, 'db', 'camera.mdb')
+  const before = statSync(file).size
+  rows.put(1, { text: 'x'.repeat(10 * MB) })
+  t.ok(statSync(file).size > before + 20 * MB, 'more than was written may have been needed')
+  await immediate()
+  t.ok(statSync(file).size < before + 11 * MB)
+  t.ok(statSync(file).size > before + 9 * MB, 'the usual room is there')
+  rows.put(2, { text: 'y'.repeat(10 * MB) })
+  t.equal(rows.get(1)?.text.length, 10 * MB)
+  t.equal(rows.get(2)?.text.at(-1), 'y')
+})
+
+t.test('what is behind the end that was known is not written over', async (t) => {
+  const disk = memoryDisk(t, '96m')
+  const { store, rows } = await open(t, disk)
+  const file = join(disk, 'db', 'camera.mdb')
+  const { size } = statSync(file)
+  const pages = Buffer.alloc(MB, 'page')
+  appendFileSync(file, pages)
+  t.throws(() => {
+    store.transaction(() => {
+      rows.put(1, { text: 'x'.repeat(10 * MB) })
+      throw new Error('changed my mind')
+    })
+  }, /changed my mind/)
+  t.ok(statSync(file).size > size + 2 * MB)
+  t.ok(
+    readFileSync(file)
+      .subarray(size, size + MB)
+      .equals(pages),
+  )
+})
+
+t.test('what is told of a full disk may write, and fail', async (t) => {
   const disk = memoryDisk(t, '48m')
+  const log = pino({ level: 'silent' })
+  let told = 0
+  const store: Store = new Store(join(disk, 'db'), log, MIGRATIONS, join(disk, 'db-backups'), () => {
+    told++
+    store.transaction(() => store.table<string, string>('told').put('full', 'yes'))
+  })
+  await store.start()
+  t.teardown(() => store.stop())
+  fillDisk(disk)
+  const rows: Rows = store.table('rows')
+  t.throws(() => {
+    for (let n = 0; ; n++) store.transaction(() => rows.put(n, { text: 'x'.repeat(100_000) }))
+  }, FULL)
+  t.equal(told, 0, 'nobody is told within a transaction')
+  await immediate()
+  t.equal(told, 1)
+})
+
+/** A gap in the room behind what is in use: where pages were given up before they were written. */
+async function withGap(t: Test, disk: string): Promise<string> {
   const first = await open(t, disk)
-  // Pages that are allocated and freed within one transaction are never written.
   first.rows.put(0, { text: 'kept' })
   await first.store.stop()
   const file = join(disk, 'db', 'camera.mdb')
-  const { size } = statSync(file)
-  const fd = openSync(file, 'r+')
-  writeSync(fd, Buffer.alloc(4096), 0, 4096, size + 8 * MB)
-  closeSync(fd)
-  t.ok(statSync(file).blocks * 512 < statSync(file).size)
+  execFileSync('fallocate', ['--punch-hole', '--offset', `${2 * MB}`, '--length', `${MB}`, file])
+  t.ok(hasGap(file))
+  return file
+}
+
+function hasGap(file: string): boolean {
+  const { blocks, size } = statSync(file)
+  return blocks * 512 < size
+}
+
+t.test('gaps that an older release has left in the file are filled', async (t) => {
+  const disk = memoryDisk(t, '48m')
+  const file = await withGap(t, disk)
   const again = await open(t, disk)
-  t.ok(statSync(file).blocks * 512 >= statSync(file).size)
+  t.notOk(hasGap(file))
   t.equal(again.rows.get(0)?.text, 'kept')
+})
+
+t.test('gaps that a full disk cannot fill are no room; they are filled when it can', async (t) => {
+  const disk = memoryDisk(t, '48m')
+  const file = await withGap(t, disk)
+  fillDisk(disk)
+  const { store, rows, told } = await open(t, disk)
+  t.equal(rows.get(0)?.text, 'kept')
+  t.throws(() => rows.put(1, { text: 'x' }), FULL)
+  // 2 MB of the file are whole, but the margin of a transaction must fit in as well.
+  t.throws(() => store.urgent(() => rows.put(1, { text: 'x'.repeat(MB) })), FULL)
+  t.ok(hasGap(file))
+  freeDisk(disk)
+  while (told.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+  t.same(told, [true, false])
+  t.notOk(hasGap(file))
+  rows.put(1, { text: 'x' })
+})
+
+t.test('a disk without a block for the table of readers is named', async (t) => {
+  const disk = memoryDisk(t, '48m')
+  const { store } = await open(t, disk)
+  await store.stop()
+  rmSync(join(disk, 'db', 'camera.mdb-lock'))
+  fillDisk(disk)
+  const again = new Store(join(disk, 'db'), pino({ level: 'silent' }))
+  const error: unknown = await again.start().catch((refused) => refused)
+  t.ok(error instanceof StartupError)
+  t.match(error, { message: /camera\.mdb-lock: ENOSPC/ })
 })
