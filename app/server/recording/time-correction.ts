@@ -6,6 +6,7 @@
  * transaction: a crash at any moment neither loses a step nor applies it twice to an entry.
  */
 import { setImmediate as breathe } from 'node:timers/promises'
+import { backoff } from '../backoff.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
@@ -15,7 +16,10 @@ import type { Store, Table } from '../store/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { RecordingRow } from './row.ts'
 
-const BATCH = 200
+/** So few that they are written on a full disk too. */
+const BATCH = 10
+const FIRST_RETRY_MS = 1000
+const LAST_RETRY_MS = 60_000
 /** Two offsets of one boot that differ by less have been slewed. */
 const STEP_MS = 2000
 
@@ -38,6 +42,10 @@ interface Note {
 export class TimeCorrection implements Component {
   private notes: Table<string, Note> | undefined
   private work: Promise<void> = Promise.resolve()
+  /** What could not be written down yet. */
+  private unnoted: Task[] = []
+  private failures = 0
+  private retry: NodeJS.Timeout | undefined
   private stopping = false
   private readonly onStep = ({ delta_ms }: { delta_ms: number }) => this.plan([delta_ms])
   private readonly onSync = () => this.plan([null])
@@ -48,6 +56,7 @@ export class TimeCorrection implements Component {
     private readonly clock: Clock,
     private readonly bus: Bus,
     private readonly log: Logger,
+    private readonly firstRetryMs = FIRST_RETRY_MS,
   ) {}
 
   start(): void {
@@ -62,6 +71,7 @@ export class TimeCorrection implements Component {
 
   async stop(): Promise<void> {
     this.stopping = true
+    clearTimeout(this.retry)
     this.bus.off('clock-stepped', this.onStep).off('clock-synchronised', this.onSync)
     await this.work
   }
@@ -79,24 +89,48 @@ export class TimeCorrection implements Component {
 
   private plan(deltas: readonly (number | null)[]): void {
     try {
-      const note = this.note()
       const next = this.catalogue.newestId()
-      const added = deltas.map((delta): Task => ({ delta, next, corrected: 0 }))
-      const synchronised = note.synchronised || deltas.includes(null)
-      this.write({ ...note, offset: this.clock.offset, synchronised, tasks: [...note.tasks, ...added] })
+      this.unnoted.push(...deltas.map((delta): Task => ({ delta, next, corrected: 0 })))
+      this.writeDown()
     } catch (error) {
-      // The next start finds that the offset has changed.
-      this.log.error({ error: errorText(error) }, 'a step of the clock cannot be noted')
-      return
+      // Should the server end before, the next start finds that the offset has changed.
+      this.log.error({ error: errorText(error) }, 'a step of the clock cannot be noted yet')
     }
+    this.goOn()
+  }
+
+  private writeDown(): void {
+    const note = this.note()
+    const synchronised = note.synchronised || this.unnoted.some(({ delta }) => delta === null)
+    this.write({ ...note, offset: this.clock.offset, synchronised, tasks: [...note.tasks, ...this.unnoted] })
+    this.unnoted = []
+  }
+
+  private goOn(): void {
     this.work = this.work
       .then(() => this.workOff())
-      .catch((error) => this.log.error({ error: errorText(error) }, 'times cannot be corrected'))
+      .then(
+        () => {
+          this.failures = 0
+        },
+        (error) => this.tryLater(error),
+      )
+  }
+
+  /** What is left stands in the note. */
+  private tryLater(error: unknown): void {
+    if (this.stopping) return
+    this.failures++
+    const retry_ms = backoff(this.failures, this.firstRetryMs, LAST_RETRY_MS)
+    this.log.error({ error: errorText(error), retry_ms }, 'times cannot be corrected yet')
+    clearTimeout(this.retry)
+    this.retry = setTimeout(() => this.goOn(), retry_ms)
   }
 
   private async workOff(): Promise<void> {
+    if (this.unnoted.length > 0 && !this.stopping) this.writeDown()
     for (let [task] = this.note().tasks; task && !this.stopping; [task] = this.note().tasks) {
-      const done = this.store.transaction(() => this.batch(task as Task))
+      const done = this.store.urgent(() => this.batch(task as Task))
       if (done && task.delta !== null && done.corrected > 0) {
         this.log.warn({ delta_ms: task.delta, recordings: done.corrected }, 'times corrected')
         this.bus.publish('recording', 'time_corrected', { delta_ms: task.delta, recordings: done.corrected })

@@ -8,7 +8,9 @@ import { Bus } from '../../../app/server/bus.ts'
 import { Clock } from '../../../app/server/platform/index.ts'
 import { Catalogue, TimeCorrection } from '../../../app/server/recording/index.ts'
 import { Store } from '../../../app/server/store/index.ts'
+import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
+import { fillDisk, memoryDisk } from '../../support/scratch.ts'
 
 const silent = pino({ level: 'silent' })
 
@@ -16,11 +18,13 @@ const silent = pino({ level: 'silent' })
 class Machine {
   private readonly folder = mkdtempSync(join(tmpdir(), 'time-'))
   private readonly root = join(this.folder, 'root')
+  /** Where the database is. */
+  disk = this.folder
   private wall = 1_000_000
   /** Milliseconds since boot: the truth. */
   uptime = 0
   bus = new Bus()
-  private store!: Store
+  store!: Store
   catalogue!: Catalogue
   clock!: Clock
   private correction!: TimeCorrection
@@ -33,14 +37,14 @@ class Machine {
     writeFileSync(join(this.root, 'proc/sys/kernel/random/boot_id'), 'boot-a')
     writeFileSync(join(this.root, 'proc/uptime'), `${this.uptime / 1000} 0`)
     this.bus = new Bus()
-    this.store = new Store(join(this.folder, 'db'), silent)
+    this.store = new Store(join(this.disk, 'db'), silent)
     await this.store.start()
     this.catalogue = new Catalogue(this.store)
     const startedAt = this.uptime
     const options = { root: this.root, wall: () => this.wall, monotonic: () => this.uptime - startedAt, builtAt: 0 }
     this.clock = new Clock(this.bus, silent, options)
     this.clock.start()
-    this.correction = new TimeCorrection(this.store, this.catalogue, this.clock, this.bus, silent)
+    this.correction = new TimeCorrection(this.store, this.catalogue, this.clock, this.bus, silent, 20)
     this.correction.start()
   }
 
@@ -183,4 +187,62 @@ t.test('more than one batch', async (t) => {
   m.clock.look()
   await m.settled()
   t.ok([...m.began.keys()].every((id) => m.dated(id) === 0))
+})
+
+t.test('on a full disk dates are corrected all the same', async (t) => {
+  const m = new Machine()
+  m.disk = memoryDisk(t, '32m')
+  await m.start()
+  t.teardown(() => m.end())
+  for (let i = 0; i < 60; i++) m.record()
+  fillDisk(m.disk)
+  const others = m.store.table<number, string>('others')
+  t.throws(
+    () => {
+      for (let i = 0; ; i++) others.put(i, 'x'.repeat(100_000))
+    },
+    { code: 'INSUFFICIENT_STORAGE' },
+  )
+  m.step(1e9)
+  m.clock.look()
+  await m.settled()
+  t.ok([...m.began.keys()].every((id) => m.dated(id) === 0))
+})
+
+t.test('what the database does not take is tried again, in the order of the steps', async (t) => {
+  const m = await machine(t)
+  const before = m.record()
+  const { urgent } = m.store
+  let refused = 0
+  m.store.urgent = () => {
+    refused++
+    throw new Error('full')
+  }
+  m.step(1e9)
+  m.clock.look()
+  m.pass(5000)
+  m.store.urgent = urgent
+  const between = m.record()
+  m.store.urgent = () => {
+    refused++
+    throw new Error('full')
+  }
+  m.step(1e8)
+  m.clock.look()
+  await until(
+    () => refused,
+    (count) => count > 4,
+    'it to be tried again',
+  )
+  m.store.urgent = urgent
+  await until(
+    () => [m.dated(before), m.dated(between)],
+    ([first, second]) => first === 0 && second === 5000,
+    'the right dates',
+  )
+  await m.settled()
+  await m.crash()
+  await m.start()
+  await m.settled()
+  t.same([m.dated(before), m.dated(between)], [0, 5000], 'no step counts twice')
 })
