@@ -305,6 +305,37 @@ static void test_times(void)
     }
 }
 
+/* Pictures that were 2 s late come at once: they are not placed in the future. */
+static void test_prompt_again(void)
+{
+    CamPictureTimeline timeline = {0};
+    GstClockTime last = START;
+
+    for (int n = 0; n < 50; n++) {
+        GstClockTime now = START + 1 + (GstClockTime)n * INTERVAL;
+        GstClockTime taken = n < 5 ? now - 2 * GST_SECOND : now;
+        GstClockTime pts = cam_picture_timeline_place(&timeline, taken, now, last);
+
+        g_assert_cmpuint(pts, >, last);
+        g_assert_cmpuint(pts, <=, MAX(now, last + GST_MSECOND));
+        last = pts;
+    }
+}
+
+/* A little ahead is where a clip's loop begins, or a camera's clock: the times are kept. */
+static void test_ahead(void)
+{
+    CamPictureTimeline timeline = {0};
+    GstClockTime last = START;
+
+    for (int n = 1; n < 5; n++) {
+        GstClockTime now = START + (GstClockTime)n * INTERVAL, taken = now + INTERVAL / 2;
+
+        last = cam_picture_timeline_place(&timeline, taken, now, last);
+        g_assert_cmpuint(last, ==, taken);
+    }
+}
+
 /* A clock that is wrong, or is put back, is no reason to wait until it is right. */
 static void test_wrong_times(void)
 {
@@ -392,6 +423,8 @@ int main(int argc, char **argv)
     g_test_add_func("/camera/hanging", test_hanging);
     g_test_add_func("/camera/native-behind", test_native_behind);
     g_test_add_func("/camera/times", test_times);
+    g_test_add_func("/camera/prompt-again", test_prompt_again);
+    g_test_add_func("/camera/ahead", test_ahead);
     g_test_add_func("/camera/wrong-times", test_wrong_times);
     g_test_add_func("/camera/stall", test_stall);
     g_test_add_func("/camera/stall-limits", test_stall_limits);
