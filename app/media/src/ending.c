@@ -17,8 +17,7 @@ static gboolean over(gpointer data)
 {
     Ending *ending = data;
 
-    if (ending->ended)
-        ending->ended(ending->data);
+    ending->ended(ending->data);
     return G_SOURCE_REMOVE;
 }
 
@@ -26,8 +25,7 @@ static void ending_free(gpointer data)
 {
     Ending *ending = data;
 
-    if (ending->free)
-        ending->free(ending->data);
+    ending->free(ending->data);
     g_free(ending);
     g_atomic_int_add(&pending, -1);
 }

@@ -3,8 +3,7 @@
 
 #include <glib.h>
 
-/* Runs END on a thread of its own and then, on the main thread, ENDED (may be NULL) and FREE (may
- * be NULL), all with DATA. */
+/* Runs END on a thread of its own and then, on the main thread, ENDED and FREE, all with DATA. */
 void cam_end_apart(GDestroyNotify end, gpointer data, GDestroyNotify ended, GDestroyNotify free);
 
 /* Something is still on its way out. Main thread. */
