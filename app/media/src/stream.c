@@ -73,8 +73,8 @@ static void rebuild(CamHub *hub)
         cam_ring_clear(hub->ring);
     hub->slot_base = GST_CLOCK_TIME_NONE;
     g_mutex_unlock(&hub->lock);
-    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
+    cam_hub_begin_encoder(hub);
 }
 
 void cam_hub_set_config(CamHub *hub, const CamStreamConfig *config)
@@ -174,9 +174,7 @@ guint cam_hub_attach(CamHub *hub, const CamHubConsumer *calls)
     if (hub->consumers->len == 1 && hub->demand)
         hub->demand(hub->demand_data);
     g_mutex_unlock(&hub->lock);
-    g_mutex_lock(&hub->build_lock);
     cam_hub_begin_encoder(hub);
-    g_mutex_unlock(&hub->build_lock);
     return id;
 }
 

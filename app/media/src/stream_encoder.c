@@ -6,6 +6,7 @@
 #include "log.h"
 #include "stream_private.h"
 
+/* What broke is not begun anew before that. */
 #define RETRY_MS 1000
 /* So long is it fed and gives nothing. */
 #define SILENCE (10 * GST_SECOND)
@@ -29,13 +30,9 @@ const char *cam_hub_encoder_name(CamHub *hub)
     return n ? all[hub->encoder_index % n] : NULL;
 }
 
-static gboolean begin(gpointer data)
+static gboolean begin(gpointer hub)
 {
-    CamHub *hub = data;
-
-    g_mutex_lock(&hub->build_lock);
     cam_hub_begin_encoder(hub);
-    g_mutex_unlock(&hub->build_lock);
     return G_SOURCE_REMOVE;
 }
 
@@ -52,7 +49,7 @@ static void next_kind(CamHub *hub)
     hub->failures = 0;
 }
 
-/* With lock held. HOPELESS: it has never worked. */
+/* With lock held. HOPELESS: the same kind again would be no better. */
 static void count_failure(CamHub *hub, gboolean hopeless)
 {
     GstClockTime now = cam_now();
@@ -66,10 +63,19 @@ static void count_failure(CamHub *hub, gboolean hopeless)
 }
 
 /* With build_lock held: the one before it is gone, or hangs. */
-static gboolean can_begin(CamHub *hub)
+static gboolean has_room(CamHub *hub)
 {
     return hub->ending == 0 || (hub->ending <= MAX_HUNG &&
                                 cam_now() >= hub->ending_since + END_TIMEOUT_MS * GST_MSECOND);
+}
+
+/* With both locks held. */
+static gboolean can_begin(CamHub *hub)
+{
+    gboolean rested = hub->failed_at == 0 || cam_now() >= hub->failed_at + RETRY_MS * GST_MSECOND;
+
+    return !hub->encoder && !hub->closed && !hub->passthrough && cam_hub_is_wanted_locked(hub) &&
+           rested && has_room(hub);
 }
 
 /* With lock held. */
@@ -85,7 +91,8 @@ static void take_encoder(CamHub *hub, CamEncoder *encoder)
     hub->stats.measured = FALSE;
 }
 
-void cam_hub_begin_encoder(CamHub *hub)
+/* With build_lock held. */
+static void begin_locked(CamHub *hub)
 {
     CamStreamConfig config;
     CamEncoder *encoder;
@@ -93,9 +100,8 @@ void cam_hub_begin_encoder(CamHub *hub)
     const char *factory;
 
     g_mutex_lock(&hub->lock);
-    wanted = !hub->encoder && !hub->closed && !hub->passthrough && cam_hub_is_wanted_locked(hub) &&
-             can_begin(hub);
-    if (hub->ending == 0 && cam_now() > hub->failed_at + FORGIVEN)
+    wanted = can_begin(hub);
+    if (wanted && hub->ending == 0 && cam_now() > hub->failed_at + FORGIVEN)
         hub->encoder_index = 0;
     config = hub->config;
     factory = cam_hub_encoder_name(hub);
@@ -109,6 +115,13 @@ void cam_hub_begin_encoder(CamHub *hub)
     else
         count_failure(hub, TRUE);
     g_mutex_unlock(&hub->lock);
+}
+
+void cam_hub_begin_encoder(CamHub *hub)
+{
+    g_mutex_lock(&hub->build_lock);
+    begin_locked(hub);
+    g_mutex_unlock(&hub->build_lock);
 }
 
 typedef struct {
@@ -130,8 +143,8 @@ static void ended(gpointer data)
 
     g_mutex_lock(&hub->build_lock);
     hub->ending--;
-    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
+    cam_hub_begin_encoder(hub);
 }
 
 static void ending_free(gpointer data)
@@ -142,6 +155,13 @@ static void ending_free(gpointer data)
     g_free(ending);
 }
 
+/* With both locks held: the newest that ends does so because it broke. */
+static gboolean is_broken_ending(CamHub *hub)
+{
+    return hub->ending > 0 && hub->failures > 0 &&
+           hub->ending_since < hub->failed_at + RETRY_MS * GST_MSECOND;
+}
+
 /* What broke and hangs while it ends would hang again. */
 static gboolean check_ending(gpointer data)
 {
@@ -149,11 +169,11 @@ static gboolean check_ending(gpointer data)
 
     g_mutex_lock(&hub->build_lock);
     g_mutex_lock(&hub->lock);
-    if (hub->ending > 0 && !hub->encoder && hub->failures > 0 && can_begin(hub))
+    if (!hub->encoder && is_broken_ending(hub) && has_room(hub))
         next_kind(hub);
     g_mutex_unlock(&hub->lock);
-    cam_hub_begin_encoder(hub);
     g_mutex_unlock(&hub->build_lock);
+    cam_hub_begin_encoder(hub);
     return G_SOURCE_REMOVE;
 }
 
@@ -179,6 +199,7 @@ void cam_hub_end_encoder(CamHub *hub)
 typedef struct {
     CamHub *hub;
     CamEncoder *encoder; /* to compare with only: it may be gone */
+    gboolean silent;
 } Broken;
 
 static gboolean replace_broken(gpointer data)
@@ -190,8 +211,9 @@ static gboolean replace_broken(gpointer data)
     g_mutex_lock(&hub->build_lock);
     g_mutex_lock(&hub->lock);
     current = hub->encoder == broken->encoder;
+    /* One that hangs in its driver may hang in open() next, which is called on this thread. */
     if (current)
-        count_failure(hub, !hub->encoder_gave);
+        count_failure(hub, broken->silent || !hub->encoder_gave);
     g_mutex_unlock(&hub->lock);
     if (current)
         cam_hub_end_encoder(hub);
@@ -207,13 +229,18 @@ static void broken_free(gpointer data)
     g_free(broken);
 }
 
-static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data)
+static void give_up(CamHub *hub, CamEncoder *encoder, gboolean silent)
 {
     Broken *broken = g_new(Broken, 1);
 
-    cam_log(CAM_LOG_ERROR, "encoder", "%s", message);
-    *broken = (Broken){cam_hub_ref(user_data), encoder};
+    *broken = (Broken){cam_hub_ref(hub), encoder, silent};
     cam_main_invoke(replace_broken, broken, broken_free);
+}
+
+static void on_failed(CamEncoder *encoder, const char *message, gpointer user_data)
+{
+    cam_log(CAM_LOG_ERROR, "encoder", "%s", message);
+    give_up(user_data, encoder, FALSE);
 }
 
 void cam_hub_watch_encoder(CamHub *hub)
@@ -221,7 +248,8 @@ void cam_hub_watch_encoder(CamHub *hub)
     if (!cam_silence_fed(&hub->silence, SILENCE, cam_now()))
         return;
     cam_silence_ended(&hub->silence);
-    on_failed(hub->encoder, "the encoder gives nothing", hub);
+    cam_log(CAM_LOG_ERROR, "encoder", "the encoder gives nothing");
+    give_up(hub, hub->encoder, TRUE);
 }
 
 static void on_output(CamEncoder *encoder, GstBuffer *au, gpointer user_data)

@@ -16,13 +16,6 @@ gboolean cam_hub_is_wanted(CamHub *hub)
     return wanted;
 }
 
-static void begin(CamHub *hub)
-{
-    g_mutex_lock(&hub->build_lock);
-    cam_hub_begin_encoder(hub);
-    g_mutex_unlock(&hub->build_lock);
-}
-
 void cam_hub_keep(CamHub *hub, gsize bytes)
 {
     gboolean idle, wanted;
@@ -44,7 +37,7 @@ void cam_hub_keep(CamHub *hub, gsize bytes)
     if (idle && wanted)
         cam_hub_linger(hub);
     else if (!idle)
-        begin(hub);
+        cam_hub_begin_encoder(hub);
 }
 
 gboolean cam_hub_keeps(CamHub *hub)

@@ -66,10 +66,10 @@ void cam_hub_replay(CamHub *hub, CamConsumer *consumer);
 void cam_hub_replay_past(CamHub *hub, CamConsumer *consumer);
 gboolean cam_hub_is_wanted_locked(CamHub *hub);
 
-/* stream_encoder.c; with build_lock held: builds the encoder when one is wanted, as soon as the one
- * before it has ended. */
+/* stream_encoder.c: builds the encoder when one is wanted, as soon as the one before it has ended.
+ */
 void cam_hub_begin_encoder(CamHub *hub);
-/* Likewise; does not wait for it. */
+/* With build_lock held; does not wait for it. */
 void cam_hub_end_encoder(CamHub *hub);
 /* A picture is about to be pushed; lock held. */
 void cam_hub_watch_encoder(CamHub *hub);

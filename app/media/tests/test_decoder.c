@@ -107,7 +107,7 @@ static void test_replaced(gconstpointer fault)
     g_mutex_lock(&fake_codec.hanging);
     camera = cam_camera_new(&setup);
     g_assert_true(wait_for(is_streaming, camera));
-    g_assert_true(wait_for(has_picture, camera));
+    g_assert_true(wait_long(has_picture, camera));
     g_assert_cmpint(g_atomic_int_get(&fake_codec.made), ==, 2);
     g_assert_cmpint(cam_endings_pending(), ==, first_fault == FAKE_HANGS);
     g_mutex_unlock(&fake_codec.hanging);

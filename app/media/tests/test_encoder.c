@@ -3,6 +3,7 @@
 #include "ending.h"
 #include "fake_codec.h"
 #include "key_frame.h"
+#include "silence.h"
 #include "stream.h"
 #include "wait.h"
 
@@ -18,6 +19,7 @@ typedef struct {
     GstBuffer *picture;
     GstClockTime pushed; /* the newest picture */
     gint units;          /* atomic */
+    gint before;         /* of them may come from the hardware */
 } Viewer;
 
 static gboolean deliver(GstBuffer *au, gpointer user_data)
@@ -54,7 +56,7 @@ static gboolean software_gives(gpointer data)
     g_autofree char *name = encoder_of(viewer->hub);
 
     feed(viewer);
-    return g_str_equal(name, "x264enc") && g_atomic_int_get(&viewer->units) > 0;
+    return g_str_equal(name, "x264enc") && g_atomic_int_get(&viewer->units) > viewer->before;
 }
 
 static gboolean second_gives(gpointer data)
@@ -63,12 +65,6 @@ static gboolean second_gives(gpointer data)
 
     feed(viewer);
     return g_atomic_int_get(&fake_codec.made) == 2 && g_atomic_int_get(&viewer->units) > FPS;
-}
-
-/* Longer than an encoder may be silent and take to end. */
-static gboolean wait_long(gboolean (*condition)(gpointer), gpointer data)
-{
-    return wait_for(condition, data) || wait_for(condition, data);
 }
 
 static gboolean is_over(gpointer unused)
@@ -129,24 +125,75 @@ static void test_software(gconstpointer fault)
     viewer_free(viewer);
 }
 
+/* The first one works for a while; set on the encoders' threads. */
+static struct {
+    guint pictures;
+    FakeFault fault;           /* after FPS of them */
+    GstClockTime broke, again; /* then; the second one's first picture */
+} first;
+
 static FakeFault fault_after_a_while(gint number)
 {
-    static guint pictures;
-
-    return number == 1 && ++pictures > FPS ? FAKE_SILENT : FAKE_WORKS;
+    if (number > 1) {
+        if (first.again == 0)
+            first.again = cam_now();
+        return FAKE_WORKS;
+    }
+    if (++first.pictures <= FPS)
+        return FAKE_WORKS;
+    first.broke = cam_now();
+    return first.fault;
 }
 
-/* One that worked is, for what another makes does not fit the same files. */
+static Viewer *viewer_of_first(FakeFault fault)
+{
+    memset(&first, 0, sizeof(first));
+    first.fault = fault;
+    fake_codec.fault = fault_after_a_while;
+    return viewer_new();
+}
+
+/* One that worked is, for what another makes does not fit the same files; but not at once. */
 static void test_again(void)
 {
-    Viewer *viewer = viewer_new();
+    Viewer *viewer = viewer_of_first(FAKE_FAILS);
     g_autofree char *name = NULL;
 
-    fake_codec.fault = fault_after_a_while;
     g_assert_true(wait_long(second_gives, viewer));
     name = encoder_of(viewer->hub);
     g_assert_cmpstr(name, ==, "v4l2h264enc");
+    g_assert_cmpuint(first.again, >=, first.broke + GST_SECOND);
     viewer_free(viewer);
+}
+
+/* Unlike one that fell silent: the driver that hangs would hang in open() next. */
+static void test_silent(void)
+{
+    Viewer *viewer = viewer_of_first(FAKE_SILENT);
+
+    viewer->before = FPS;
+    g_assert_true(wait_long(software_gives, viewer));
+    g_assert_cmpint(g_atomic_int_get(&fake_codec.made), ==, 1);
+    viewer_free(viewer);
+}
+
+/* How many pictures, one each GAP, go in until an encoder is said to be silent. */
+static guint pictures_until_silent(GstClockTime gap)
+{
+    CamSilence silence = {0};
+    GstClockTime now = GST_SECOND;
+    guint n = 1;
+
+    for (; !cam_silence_fed(&silence, 10 * GST_SECOND, now); now += gap)
+        n++;
+    return n;
+}
+
+/* An encoder may keep some pictures before it gives the first. */
+static void test_silence(void)
+{
+    g_assert_cmpuint(pictures_until_silent(GST_SECOND / 10), ==, 102);
+    g_assert_cmpuint(pictures_until_silent(8 * GST_SECOND), ==, 11);
 }
 
 static GstBuffer *encode(GstBuffer *buffer)
@@ -171,6 +218,8 @@ int main(int argc, char **argv)
     fake_codec_register("v4l2h264enc");
     cam_encoder_choice_probe();
     g_test_add_func("/encoder/again", test_again);
+    g_test_add_func("/encoder/silent", test_silent);
+    g_test_add_func("/encoder/silence", test_silence);
     g_test_add_data_func("/encoder/fails", GINT_TO_POINTER(FAKE_FAILS), test_software);
     g_test_add_data_func("/encoder/hangs", GINT_TO_POINTER(FAKE_HANGS), test_software);
     result = g_test_run();

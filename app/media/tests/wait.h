@@ -19,3 +19,9 @@ static inline gboolean wait_for(gboolean (*condition)(gpointer), gpointer data)
 {
     return wait_at_most(10, condition, data);
 }
+
+/* Longer than a codec may be silent and take to end. */
+static inline gboolean wait_long(gboolean (*condition)(gpointer), gpointer data)
+{
+    return wait_at_most(20, condition, data);
+}
