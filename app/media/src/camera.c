@@ -302,16 +302,23 @@ static void reopen(CamCamera *camera)
     stop_no_signal(camera);
     cam_camera_route(camera);
     cam_camera_update_decoder(camera);
-    set_state(camera, CAM_STATE_STARTING, NULL);
     camera->next_try = cam_now();
+    if (camera->closing > MAX_HUNG) {
+        start_no_signal(camera);
+        set_state(camera, CAM_STATE_NO_SIGNAL, "the camera hangs: it does not close");
+        return;
+    }
+    set_state(camera, CAM_STATE_STARTING, NULL);
     open_source(camera);
 }
 
 void cam_camera_configure(CamCamera *camera, const CamMode *mode, const CamStreamConfig *streams,
                           guint n_streams)
 {
-    if (streams)
+    if (streams) {
         cam_camera_set_streams(camera, streams, n_streams);
+        cam_camera_check_kept(camera);
+    }
     if (mode && (mode->width != camera->mode.width || mode->height != camera->mode.height ||
                  mode->fps != camera->mode.fps)) {
         camera->mode = *mode;

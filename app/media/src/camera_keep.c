@@ -31,13 +31,21 @@ static void keep_sound(CamCamera *camera, CamAudioCodec codec, gsize bytes)
     cam_camera_renew_sound(camera);
 }
 
+void cam_camera_check_kept(CamCamera *camera)
+{
+    if (!keeps_anything(camera))
+        keep_sound(camera, CAM_AUDIO_AAC, 0);
+}
+
 void cam_camera_keep(CamCamera *camera, CamHub *hub, gsize bytes, const CamAudioCodec *codec)
 {
     cam_hub_keep(hub, bytes);
     if (bytes > 0 && codec)
         keep_sound(camera, *codec, bytes);
-    else if (bytes > 0 || !keeps_anything(camera))
+    else if (bytes > 0)
         keep_sound(camera, CAM_AUDIO_AAC, 0);
+    else
+        cam_camera_check_kept(camera);
 }
 
 void cam_camera_replay_sound(CamCamera *camera, CamAudioCodec codec, GstClockTime from,

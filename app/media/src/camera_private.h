@@ -73,6 +73,8 @@ void cam_camera_source_lost(CamCamera *camera, guint64 generation, const char *r
 
 /* camera_keep.c, main thread: begins to keep the sound that the camera has now. */
 void cam_camera_renew_sound(CamCamera *camera);
+/* Likewise: streams went; with the last that keeps its past goes the sound. */
+void cam_camera_check_kept(CamCamera *camera);
 
 /* camera_streams.c, main thread */
 CamHub *cam_camera_add_hub(CamCamera *camera, const CamStreamConfig *config);

@@ -235,6 +235,28 @@ static void test_hanging(void)
     end(camera);
 }
 
+static gboolean opened_more(gpointer before)
+{
+    return g_atomic_int_get(&faults.opened) > GPOINTER_TO_INT(before);
+}
+
+/* All its users hang: that is told, until one of them comes back. */
+static void test_all_hang(void)
+{
+    CamCamera *camera;
+
+    g_mutex_lock(&faults.hanging);
+    camera = camera_behind(0, FALSE);
+    for (int users = 1; users <= 3; users++) {
+        g_assert_true(wait_for(opened_more, GINT_TO_POINTER(users)));
+        cam_camera_restart(camera);
+    }
+    g_assert_true(is_given_up(camera));
+    g_mutex_unlock(&faults.hanging);
+    g_assert_true(wait_for(is_streaming, camera));
+    end(camera);
+}
+
 typedef struct {
     GMutex lock;
     guint units;
@@ -421,6 +443,7 @@ int main(int argc, char **argv)
     gst_init(NULL, NULL);
     g_test_add_func("/camera/behind", test_behind);
     g_test_add_func("/camera/hanging", test_hanging);
+    g_test_add_func("/camera/all-hang", test_all_hang);
     g_test_add_func("/camera/native-behind", test_native_behind);
     g_test_add_func("/camera/times", test_times);
     g_test_add_func("/camera/prompt-again", test_prompt_again);

@@ -45,7 +45,8 @@ static void set_audio(CamCamera *camera, CamAudioSourceType type, char *device)
     cam_camera_set_audio(camera, &spec);
 }
 
-/* What is kept follows the camera's sound: it goes, is another, is there for the first time. */
+/* What is kept follows the camera's sound: it goes, is another, is there for the first time; and
+ * goes with the last stream that keeps its past. */
 static void test_sound_changes(void)
 {
     CamCameraSetup setup = {
@@ -81,6 +82,11 @@ static void test_sound_changes(void)
     g_assert_false(is_found(&search));
     set_audio(camera, CAM_AUDIO_TEST, NULL);
     cam_camera_keep(camera, hub, 1000000, NULL);
+    g_assert_false(is_found(&search));
+    cam_camera_keep(camera, hub, 1000000, &codec);
+    search = fresh(camera, codec);
+    g_assert_true(wait_for(is_found, &search));
+    cam_camera_configure(camera, NULL, setup.streams, 0);
     g_assert_false(is_found(&search));
     cam_hub_unref(hub);
     cam_camera_close(camera);
