@@ -80,13 +80,18 @@ export class RtspClient extends EventEmitter<{ packet: [Buffer]; reply: [Reply];
       await client.demand('DESCRIBE', client.uri, { Accept: 'application/sdp' })
       const setup = await client.demand('SETUP', `${client.base}/stream=0`, { Transport: 'RTP/AVP/TCP;unicast;interleaved=0-1' })
       client.session = setup.headers.get('session')?.split(';')[0] ?? ''
-      if (sound) await client.demand('SETUP', `${client.base}/stream=1`, { Transport: 'RTP/AVP/TCP;unicast;interleaved=2-3' })
+      if (sound) await client.setUpSound()
       await client.demand('PLAY', client.uri, { Range: 'npt=0-' })
       return client
     } catch (error) {
       client.close()
       throw error
     }
+  }
+
+  /** It is sent from the next PLAY on. */
+  async setUpSound(): Promise<void> {
+    await this.demand('SETUP', `${this.base}/stream=1`, { Transport: 'RTP/AVP/TCP;unicast;interleaved=2-3' })
   }
 
   /** A request about what it plays, whatever the answer. */

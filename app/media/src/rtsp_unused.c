@@ -1,6 +1,6 @@
 #include "rtsp_unused.h"
 
-#define DROPPED_KEY "cam-dropped"
+#define PROBE_KEY "cam-probe"
 
 static GstPadProbeReturn drop(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
 {
@@ -19,17 +19,28 @@ static GstPad *exit_of(GstRTSPStream *stream)
     return sessions ? gst_element_get_static_pad(sessions, name) : NULL;
 }
 
+static void set_dropped(GstRTSPStream *stream, gboolean dropped)
+{
+    g_autoptr(GstPad) pad = exit_of(stream);
+    gulong probe = GPOINTER_TO_SIZE(g_object_get_data(G_OBJECT(stream), PROBE_KEY));
+
+    if (!pad || dropped == (probe != 0))
+        return;
+    if (dropped) {
+        probe = gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST,
+                                  drop, NULL, NULL);
+    } else {
+        gst_pad_remove_probe(pad, probe);
+        probe = 0;
+    }
+    g_object_set_data(G_OBJECT(stream), PROBE_KEY, GSIZE_TO_POINTER(probe));
+}
+
 void cam_rtsp_drop_unused(GstRTSPMedia *media)
 {
     for (guint i = 0; i < gst_rtsp_media_n_streams(media); i++) {
         GstRTSPStream *stream = gst_rtsp_media_get_stream(media, i);
-        g_autoptr(GstPad) pad = NULL;
 
-        if (gst_rtsp_stream_is_complete(stream) ||
-            g_object_get_data(G_OBJECT(stream), DROPPED_KEY) || !(pad = exit_of(stream)))
-            continue;
-        gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, drop,
-                          NULL, NULL);
-        g_object_set_data(G_OBJECT(stream), DROPPED_KEY, stream);
+        set_dropped(stream, !gst_rtsp_stream_is_complete(stream));
     }
 }
