@@ -22,7 +22,7 @@ typedef struct {
     GstRTSPLowerTrans protocols;
     gint playing;         /* atomic */
     gint64 playing_since; /* µs */
-    gint64 stuck_since;   /* µs, 0: not; written under the hub's lock, read anywhere */
+    gint64 stuck_since;   /* µs, 0: not; the consumer's, under the hub's lock; read anywhere */
 } Share;
 
 typedef struct {
@@ -90,6 +90,8 @@ static void detach_pictures(Share *share)
         return;
     share->dropped += cam_hub_consumer_dropped(share->hub, consumer);
     cam_hub_detach(share->hub, consumer);
+    /* The next consumer is none that had no room. */
+    share->stuck_since = 0;
 }
 
 static void detach(Share *share)

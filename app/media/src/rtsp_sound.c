@@ -96,6 +96,7 @@ CamRtspSound *cam_rtsp_sound_new(CamAudio *audio, GstBin *bin)
 void cam_rtsp_sound_end(CamRtspSound *sound)
 {
     cam_audio_detach(sound->audio, (guint)g_atomic_int_exchange((gint *)&sound->listener, 0));
+    sound->stuck_since = 0;
 }
 
 void cam_rtsp_sound_free(CamRtspSound *sound)
