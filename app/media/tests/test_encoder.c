@@ -177,6 +177,54 @@ static void test_silent(void)
     viewer_free(viewer);
 }
 
+static gint second_hangs; /* atomic */
+
+/* The first one breaks, the second one hangs. */
+static FakeFault fault_of_two(gint number)
+{
+    static guint pictures[2];
+
+    if (number > 2 || ++pictures[number - 1] <= FPS)
+        return FAKE_WORKS;
+    if (number == 1)
+        return FAKE_FAILS;
+    g_atomic_int_set(&second_hangs, TRUE);
+    return FAKE_HANGS;
+}
+
+static gboolean hangs(gpointer viewer)
+{
+    feed(viewer);
+    return g_atomic_int_get(&second_hangs);
+}
+
+static gboolean third_gives(gpointer data)
+{
+    Viewer *viewer = data;
+
+    feed(viewer);
+    return g_atomic_int_get(&fake_codec.made) == 3 && g_atomic_int_get(&viewer->units) > 2 * FPS;
+}
+
+/* That it takes long to end is not held against one that was only to be set anew. */
+static void test_slow_end(void)
+{
+    Viewer *viewer = viewer_new();
+    CamStreamConfig config = cam_hub_config(viewer->hub);
+    g_autofree char *name = NULL;
+
+    fake_codec.fault = fault_of_two;
+    g_mutex_lock(&fake_codec.hanging);
+    g_assert_true(wait_for(hangs, viewer));
+    config.bitrate_kbps *= 2;
+    cam_hub_set_config(viewer->hub, &config);
+    g_assert_true(wait_for(third_gives, viewer));
+    name = encoder_of(viewer->hub);
+    g_assert_cmpstr(name, ==, "v4l2h264enc");
+    g_mutex_unlock(&fake_codec.hanging);
+    viewer_free(viewer);
+}
+
 /* How many pictures, one each GAP, go in until an encoder is said to be silent. */
 static guint pictures_until_silent(GstClockTime gap)
 {
@@ -219,6 +267,7 @@ int main(int argc, char **argv)
     cam_encoder_choice_probe();
     g_test_add_func("/encoder/again", test_again);
     g_test_add_func("/encoder/silent", test_silent);
+    g_test_add_func("/encoder/slow-end", test_slow_end);
     g_test_add_func("/encoder/silence", test_silence);
     g_test_add_data_func("/encoder/fails", GINT_TO_POINTER(FAKE_FAILS), test_software);
     g_test_add_data_func("/encoder/hangs", GINT_TO_POINTER(FAKE_HANGS), test_software);
