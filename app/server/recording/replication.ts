@@ -10,6 +10,7 @@ import { errorText } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { Store } from '../store/index.ts'
+import { Told } from '../told.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Copies, type CopyRecord } from './copies.ts'
 import { OriginalDamaged, type Pace } from './copy.ts'
@@ -75,7 +76,7 @@ export class Replication implements Component {
   private readonly states = new Map<CopyPlace, PlaceState>()
   /** What has not been entered into the queues lies among the newest. */
   private missed = true
-  private trouble = ''
+  private readonly told = new Told()
   private readonly onFinished = (row: RecordingRow) => this.finished(row)
 
   constructor(
@@ -164,7 +165,7 @@ export class Replication implements Component {
       this.enqueue(row)
     } catch (error) {
       this.missed = true
-      this.say(errorText(error))
+      this.say('queue', error)
     }
   }
 
@@ -180,19 +181,17 @@ export class Replication implements Component {
   private look(place: CopyPlace): void {
     const state = this.state(place)
     state.work = this.pass(place, state)
-      .then(() => {
-        this.trouble = ''
-      })
-      .catch((error) => this.say(errorText(error)))
+      .then(() => this.told.over(place))
+      .catch((error) => this.say(place, error))
       .then(() => {
         if (!this.controller.signal.aborted) state.timer = setTimeout(() => this.look(place), LOOK_MS)
       })
   }
 
   /** Once for as long as it is the same. */
-  private say(error: string): void {
-    if (error !== this.trouble) this.log.error({ error }, 'replication failed; trying again')
-    this.trouble = error
+  private say(where: CopyPlace | 'queue', error: unknown): void {
+    const text = errorText(error)
+    if (this.told.isNew(where, text)) this.log.error({ where, error: text }, 'replication failed; trying again')
   }
 
   private async pass(place: CopyPlace, state: PlaceState): Promise<void> {
@@ -208,6 +207,8 @@ export class Replication implements Component {
     for (const id of this.copies?.waiting(place, state.after) ?? []) {
       if (this.controller.signal.aborted || performance.now() < state.retryAt) break
       if (this.places.copyPlace(place) !== path) break
+      // A copy that cannot be entered would be made again and again.
+      if (this.store.isFull) break
       await this.attempt(place, path, id)
     }
     if (performance.now() >= state.retryAt) state.after = 0
@@ -216,6 +217,7 @@ export class Replication implements Component {
   private scan(): void {
     for (const row of this.catalogue.downFrom(this.catalogue.newestId(), SCAN_ROWS)) this.enqueue(row)
     this.missed = false
+    this.told.over('queue')
   }
 
   private async attempt(place: CopyPlace, path: string, id: number): Promise<void> {

@@ -144,6 +144,10 @@ export class Headroom {
     closeSync(this.fd)
   }
 
+  get isFull(): boolean {
+    return this.full
+  }
+
   /** Throws INSUFFICIENT_STORAGE unless there is room for all of `demand`. `removing`: what it was asked for last makes the database smaller. */
   require(demand: Demand, removing: boolean): void {
     const last = demand.urgent || removing

@@ -117,6 +117,11 @@ export class Store implements Component {
     })
   }
 
+  /** Something was refused, and would be again. */
+  get isFull(): boolean {
+    return this.headroom?.isFull ?? false
+  }
+
   /** The next number of a sequence, from 1; call it inside a transaction. */
   nextId(sequence: string): number {
     const meta = this.table<string, number>('meta')

@@ -546,3 +546,25 @@ t.test('whoever fails over one recording that is there again does not keep the n
   await until(ready, Boolean, 'both')
   t.equal(failures, 2)
 })
+
+t.test('nothing is copied while the database could not tell of it', async (t) => {
+  const device = await Device.make(t)
+  let full = true
+  let asked = 0
+  Object.defineProperty(device.store, 'isFull', {
+    get: () => {
+      asked++
+      return full
+    },
+  })
+  const row = device.record('a.mp4')
+  await until(
+    () => asked,
+    (times) => times > 1,
+    'a second look',
+  )
+  t.notOk(existsSync(device.copy('a.mp4')))
+  t.match(device.replication.status().places[0], { queued: 1, last_error: null })
+  full = false
+  await copiedOf(device, row)
+})
