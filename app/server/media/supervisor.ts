@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoff } from '../backoff.ts'
 import type { Component } from '../component.ts'
 import { errorText, StartupError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -33,6 +34,9 @@ const CONNECT_TIMEOUT_MS = 30_000
 const PING_EVERY_MS = 2000
 const PING_TIMEOUT_MS = 5000
 const EXIT_TIMEOUT_MS = 3500
+/** How often it is said that a killed helper does not end: at first, and at last. */
+const FIRST_STUCK_MS = 5000
+const LAST_STUCK_MS = 300_000
 /** A helper that ran this long was fine; the next failure counts as the first. */
 const STABLE_AFTER_MS = 30_000
 
@@ -296,12 +300,34 @@ export class MediaSupervisor extends EventEmitter<SupervisorEvents> implements C
       child.kill('SIGTERM')
       if ((await Promise.race([exited, late])) === 'late') {
         child.kill('SIGKILL')
-        await exited
+        await this.whileStuck(child, exited)
       }
       patience.abort()
     }
     this.child = undefined
     this.tellPid(null)
+  }
+
+  /** Stuck in a driver: another one would find the cameras taken, so there is nothing to do but to wait, and to say so. */
+  private async whileStuck({ pid }: ChildProcess, exited: Promise<unknown>): Promise<void> {
+    const since = performance.now()
+    let timer: NodeJS.Timeout | undefined
+    const sayLater = (time: number) => {
+      timer = setTimeout(
+        () => {
+          const waited_ms = Math.round(performance.now() - since)
+          this.log.error({ pid, waited_ms }, 'the helper was killed, but the kernel does not let it go')
+          sayLater(time + 1)
+        },
+        backoff(time, FIRST_STUCK_MS, LAST_STUCK_MS),
+      )
+    }
+    sayLater(1)
+    try {
+      await exited
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** The helper's log lines become ours. */
