@@ -99,7 +99,9 @@ export class Finishing {
   /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
   private enter(row: RecordingRow, { state, durationMs, sizeBytes, parts }: RecordingVerdict, end: number): RecordingRow {
     const change = { state, duration: durationMs, size: sizeBytes, parts, timestamp_end: end }
-    return this.insistence.write(row.id, () => this.catalogue.update(row.id, change)) ?? { ...row, ...change }
+    // Somebody may judge it anew before this could be entered: that is the newer verdict.
+    const unjudged = () => this.catalogue.get(row.id)?.state === 'recording'
+    return this.insistence.write(row.id, () => this.catalogue.update(row.id, change), unjudged) ?? { ...row, ...change }
   }
 }
 

@@ -10,6 +10,7 @@ import { ApiError, errorText, NotFound } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { Store, Table } from '../store/index.ts'
+import { Told } from '../told.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { NewRow, RecordingRow } from './row.ts'
 
@@ -25,6 +26,8 @@ export class Removal implements Component {
   private readonly halfFiles = new Map<string, number>()
   private timer: NodeJS.Timeout | undefined
   private work: Promise<void> = Promise.resolve()
+  private finishing = false
+  private readonly told = new Told()
   private stopped = false
 
   constructor(
@@ -45,7 +48,8 @@ export class Removal implements Component {
   async start(): Promise<void> {
     for (const id of this.begun.keys()) this.half.add(id)
     for (const { key, value } of this.files.range()) this.halfFiles.set(value, key)
-    await this.finishAll(1)
+    this.work = this.finishAll(1)
+    await this.work
   }
 
   async stop(): Promise<void> {
@@ -56,6 +60,7 @@ export class Removal implements Component {
 
   /** Never throws; what is left is tried again. */
   private async finishAll(attempt: number): Promise<void> {
+    this.finishing = true
     for (const id of this.half) {
       if (this.stopped) return
       if (await this.finishRecording(id)) this.half.delete(id)
@@ -64,14 +69,16 @@ export class Removal implements Component {
       if (this.stopped) return
       if (await this.finishFile(id, path)) this.halfFiles.delete(path)
     }
-    this.timer = undefined
+    this.finishing = false
+    if (this.half.size + this.halfFiles.size === 0) this.told.allOver()
     this.finishLater(attempt)
   }
 
   private finishLater(attempt = 1): void {
-    if (this.stopped || this.timer || this.half.size + this.halfFiles.size === 0) return
+    if (this.stopped || this.finishing || this.timer || this.half.size + this.halfFiles.size === 0) return
     this.timer = setTimeout(
       () => {
+        this.timer = undefined
         this.work = this.finishAll(attempt + 1)
       },
       backoff(attempt, FIRST_RETRY_MS, LAST_RETRY_MS),
@@ -154,7 +161,7 @@ export class Removal implements Component {
       this.log.warn({ id }, 'interrupted removal of a recording finished')
       return true
     } catch (error) {
-      this.log.error({ id, error: errorText(error) }, 'interrupted removal of a recording cannot be finished yet')
+      this.cannotFinish({ id }, error)
       return false
     }
   }
@@ -168,9 +175,15 @@ export class Removal implements Component {
       else this.forgetFile(path)
       return true
     } catch (error) {
-      this.log.error({ id, path, error: errorText(error) }, 'interrupted removal of a file cannot be finished yet')
+      this.cannotFinish({ id, path }, error)
       return false
     }
+  }
+
+  /** A medium that is away may have many: the first one stands for them. */
+  private cannotFinish(what: { readonly id: number; readonly path?: string }, error: unknown): void {
+    const text = errorText(error)
+    if (this.told.isNew(text, text)) this.log.error({ ...what, error: text }, 'an interrupted removal cannot be finished yet')
   }
 
   /** Only a crash needs it: a database that is full must not keep the space from being freed. */

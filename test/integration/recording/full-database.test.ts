@@ -45,6 +45,8 @@ class Medium extends DeviceStorage {
 }
 
 async function rig(t: Test) {
+  const lines: string[] = []
+  const log = pino({ level: 'error' }, { write: (line: string) => lines.push(String(JSON.parse(line).msg)) })
   const folder = scratchFolder(t, 'full')
   const store = new FullStore(join(folder, 'db'), silent)
   await store.start()
@@ -53,8 +55,8 @@ async function rig(t: Test) {
   const events: ServerEvent[] = []
   bus.on('event', (event) => events.push(event))
   const catalogue = new Catalogue(store)
-  const removal = new Removal(store, catalogue, storage, bus, silent)
-  const insistence = new Insistence(silent, 20)
+  const removal = new Removal(store, catalogue, storage, bus, log)
+  const insistence = new Insistence(log, 20)
   const finishing = new Finishing(catalogue, storage, bus, silent, insistence)
   t.teardown(async () => {
     insistence.stop()
@@ -68,7 +70,7 @@ async function rig(t: Test) {
     writeFileSync(file, 'x')
     return { row, file }
   }
-  return { store, storage, bus, events, catalogue, removal, finishing, add }
+  return { lines, store, storage, bus, events, catalogue, removal, finishing, insistence, add }
 }
 
 t.test('a recording is deleted although that cannot be noted, and its entry goes as soon as it can', async (t) => {
@@ -123,6 +125,49 @@ t.test('a stop is answered while nothing can be written, and whoever hears of it
   t.equal(catalogue.get(row.id)?.state, 'recording')
   store.full = false
   await until(() => catalogue.get(row.id)?.state === 'defect', Boolean, 'its entry')
+})
+
+t.test('what is tried again and again is said once', async (t) => {
+  const { lines, store, insistence, removal, add } = await rig(t)
+  const { row } = add('a.mp4')
+  let attempts = 0
+  insistence.write(row.id, () => {
+    if (++attempts < 4) throw new Error('full')
+  })
+  await until(
+    () => attempts,
+    (count) => count === 4,
+    'the last attempt',
+  )
+  t.same(lines.splice(0), ['catalogue cannot be written; trying again'])
+  for (const name of ['b.mp4', 'c.mp4']) {
+    const { row } = add(name)
+    store.table<number, true>('removals').put(row.id, true)
+  }
+  store.full = true
+  await removal.start()
+  t.same(lines, ['an interrupted removal cannot be finished yet'], 'for all that have the same trouble')
+})
+
+t.test('a verdict that could not be entered does not replace a newer one', async (t) => {
+  const { store, catalogue, finishing, insistence, add } = await rig(t)
+  const { row } = add('a.mp4', { state: 'recording' })
+  const active = new Active(row, { kind: 'video' } as never, { trigger: 'manual', createdBy: null }, '/a.mp4')
+  store.full = true
+  await finishing.finish(active, 'stopped', { recordedMs: 1000, pausedMs: 0 })
+  store.full = false
+  catalogue.update(row.id, { state: 'ready', duration: 5000 })
+  // It is the next to be tried again after the verdict.
+  let later = 0
+  insistence.write(0, () => {
+    if (later++ < 2) throw new Error('later')
+  })
+  await until(
+    () => later,
+    (count) => count === 3,
+    'the time of another attempt',
+  )
+  t.match(catalogue.get(row.id), { state: 'ready', duration: 5000 })
 })
 
 t.test('the indexes are made anew on a full disk too', async (t) => {
