@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { currentActor } from '../actor.ts'
-import type { Bus } from '../bus.ts'
+import type { Bus, ServerEvent } from '../bus.ts'
 import { type Cameras, helperToApi } from '../cameras/index.ts'
 import type { Component } from '../component.ts'
 import { ApiError, Conflict, errorText, UnsupportedSetting } from '../errors.ts'
@@ -68,6 +68,9 @@ export class Recorder implements Component {
   private readonly onEnded = (event: RecorderEnded) => this.ended(event)
   private readonly onDown = () => this.helperLost()
   private readonly onCamera = (state: CameraState) => this.cameraState(state)
+  private readonly onEvent = ({ category }: ServerEvent) => {
+    if (category === 'camera' || category === 'config') for (const slot of this.slots.all()) this.resumption.check(slot)
+  }
 
   constructor(
     private readonly cameras: Cameras,
@@ -87,8 +90,9 @@ export class Recorder implements Component {
     this.library = new Library(catalogue, removal)
     this.resumption = new Resumption(
       log,
-      (...event) => this.finishing.publish(...event),
-      (slot) => this.takeUp(slot),
+      (...event) => this.tell(() => this.finishing.publish(...event)),
+      (slot) => void this.takeUp(slot),
+      (camera) => this.cameras.view(camera).settings,
     )
     this.space = new SpaceWatch(
       this.options,
@@ -103,6 +107,7 @@ export class Recorder implements Component {
     await this.finishing.recover()
     this.media.on('recorder.began', this.onBegan).on('recorder.part', this.onPart).on('recorder.ended', this.onEnded)
     this.media.on('down', this.onDown).on('camera.state', this.onCamera)
+    this.bus.on('event', this.onEvent)
   }
 
   /** Finishes every running recording, paused or not. */
@@ -116,6 +121,7 @@ export class Recorder implements Component {
     await Promise.allSettled(ending)
     this.media.off('recorder.began', this.onBegan).off('recorder.part', this.onPart).off('recorder.ended', this.onEnded)
     this.media.off('down', this.onDown).off('camera.state', this.onCamera)
+    this.bus.off('event', this.onEvent)
     this.resumption.stop()
     this.space.stop()
     this.insistence.stop()
@@ -137,7 +143,6 @@ export class Recorder implements Component {
         if (request.pre_roll && !keepsPast(camera)) throw new UnsupportedSetting('pre_roll', 'The setting camera.pre_roll is off')
         const plan = planRecording(request, this.cameras.view(camera), clock.now(), defaults())
         await this.space.demand(plan.estimatedBytes, limits().startMarginBytes)
-        slot.resume = null
         return { row: await this.begin(slot, plan, origin, 'start'), estimatedBytes: plan.estimatedBytes }
       })
     })
@@ -188,7 +193,6 @@ export class Recorder implements Component {
       if (!active && resume) {
         await this.space.demand(0, this.options.limits().startMarginBytes)
         const row = await this.begin(slot, resume.plan, resume.origin, 'resume')
-        slot.resume = null
         this.finishing.publish('resumed', row, { after: resume.row.id })
         return row
       }
@@ -303,6 +307,7 @@ export class Recorder implements Component {
   private async begin(slot: Slot, plan: RecordingPlan, origin: Origin, trigger: 'start' | 'resume'): Promise<RecordingRow> {
     const active = await this.starting.begin(slot, plan, origin)
     const { row } = active
+    slot.resume = null
     if (!active.ending) this.slots.move(slot, trigger)
     this.space.watch()
     this.log.info({ id: row.id, camera: plan.camera, filename: row.filename, mode: plan.kind }, 'recording started')
@@ -380,17 +385,19 @@ export class Recorder implements Component {
 
   /** After a crash of the helper, what was being recorded goes on in a new file as soon as the camera delivers again. */
   private cameraState({ id, state }: CameraState): void {
-    if (state === 'streaming') this.takeUp(this.slots.get(id))
+    if (state === 'streaming') void this.takeUp(this.slots.get(id))
   }
 
-  private takeUp({ camera, resume: expected }: Slot): void {
+  private async takeUp({ camera, resume: expected }: Slot): Promise<void> {
     if (!expected) return
-    void this.slots.inTurn(camera, async (slot) => {
+    // That it has ended is told before that it goes on.
+    await expected.finished
+    await this.slots.inTurn(camera, async (slot) => {
       if (this.stopping || !this.cameras.view(camera).connected) return
       await this.resumption.attempt(slot, (resume, plan) =>
         this.asStarting(slot, async () => {
           await this.space.demand(0, this.options.limits().startMarginBytes)
-          const row = await this.begin(slot, plan, resume.origin, 'start')
+          const row = await this.begin(slot, plan(), resume.origin, 'start')
           if (slot.active) slot.active.deaths = resume.deaths
           this.finishing.publish('resumed', row, { after: resume.row.id })
         }),
@@ -414,15 +421,24 @@ export class Recorder implements Component {
     active.finish(row)
     if (reason === 'disk_full' || reason === 'storage_lost') {
       const available = this.options.space()?.available ?? null
-      this.bus.publish('alert', reason === 'disk_full' ? 'storage_full' : 'storage_lost', { recording: row.id, available })
+      const type = reason === 'disk_full' ? 'storage_full' : 'storage_lost'
+      this.tell(() => this.bus.publish('alert', type, { recording: row.id, available }))
     }
   }
 
   private tellState({ camera, state, active }: Slot): void {
     if (camera !== this.cameras.active) return
-    this.bus.emit('state', { key: 'recordingState', value: state })
-    this.bus.emit('state', { key: 'record', value: state !== 'stopped' })
-    this.bus.emit('state', { key: 'currentRecordingFile', value: active?.filename ?? '' })
+    const values = { recordingState: state, record: state !== 'stopped', currentRecordingFile: active?.filename ?? '' }
+    for (const [key, value] of Object.entries(values)) this.tell(() => this.bus.emit('state', { key, value }))
+  }
+
+  /** What happens goes on, whatever those who hear of it can make of it. */
+  private tell(say: () => void): void {
+    try {
+      say()
+    } catch (error) {
+      this.log.error({ error: errorText(error) }, 'what a recording does could not be told')
+    }
   }
 
   private async ask<T>(camera: number, call: () => Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 /** One slot a camera: what it records now, what it is to take up again, and the state that the specification's table allows. */
 import type { Actor } from '../actor.ts'
+import type { CameraSettings } from '../cameras/index.ts'
 import type { RecorderEnded } from '../media/index.ts'
 import { nextRecordingState, type RecordingState, type RecordingTrigger } from './machine.ts'
 import { partName } from './parts.ts'
@@ -22,10 +23,18 @@ export interface Resume {
   readonly origin: Origin
   /** What was recorded until then. */
   readonly row: RecordingRow
+  /** Of its camera at that time. */
+  readonly settings: CameraSettings
+  /** Settled when what was recorded until then has been judged and told. */
+  readonly finished: Promise<unknown>
   /** How often in a row the helper died soon. */
   readonly deaths: number
   readonly since: number
   readonly notBefore: number
+  /** Why it has not been taken up yet. */
+  code: string
+  /** What the last attempt failed with. */
+  error: string
 }
 
 export class Active {

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import t, { type Test } from 'tap'
-import type { Cameras } from '../../../app/server/cameras/index.ts'
+import type { CameraSettings, Cameras } from '../../../app/server/cameras/index.ts'
 import { ApiError } from '../../../app/server/errors.ts'
 import { HELPER_ERROR, HelperError, HelperTimeout, type MediaSupervisor } from '../../../app/server/media/index.ts'
 import type { Catalogue, NewRow } from '../../../app/server/recording/index.ts'
@@ -28,8 +28,11 @@ function running({ durationMs = 0, deaths = 0 } = {}): Active {
 function resuming(t: Test, begin: (plan: RecordingPlan) => void = () => undefined, withinMs = 60_000) {
   const told: unknown[] = []
   const began: RecordingPlan[] = []
+  const settings = { enabled: true, width: 640, height: 360, fps: 30, audio_codec: 'aac' } as CameraSettings
+  const changed: { -readonly [K in keyof CameraSettings]?: CameraSettings[K] } = {}
   const attempt = (slot: Slot) =>
-    it.attempt(slot, async (_resume, plan) => {
+    it.attempt(slot, async (_resume, planned) => {
+      const plan = planned()
       began.push(plan)
       begin(plan)
     })
@@ -37,10 +40,11 @@ function resuming(t: Test, begin: (plan: RecordingPlan) => void = () => undefine
     silent,
     (type, { id }, more) => told.push([type, id, more]),
     (slot) => void attempt(slot),
+    () => ({ ...settings, ...changed }),
     { withinMs, retryMs: 20 },
   )
   t.teardown(() => it.stop())
-  return { it, told, began, attempt }
+  return { it, told, began, attempt, changed }
 }
 
 t.test('what is not taken up again in time is told, what a user paused waits', async (t) => {
@@ -88,6 +92,53 @@ t.test('what cannot be started in time is told, with the reason', async (t) => {
   await attempt(slot)
   t.same(told, [['resume_failed', 7, { code: 'INSUFFICIENT_STORAGE' }]])
   t.equal(slot.resume, null)
+})
+
+t.test('what no attempt could start until the time was over is told with the reason of the last', async (t) => {
+  const full = () => {
+    throw new ApiError('INSUFFICIENT_STORAGE', 'full')
+  }
+  const { it, told, attempt } = resuming(t, full, 50)
+  const slot = slotIn('stopped')
+  it.expect(slot, running())
+  await attempt(slot)
+  await until(
+    () => told.length,
+    (count) => count > 0,
+    'the event',
+  )
+  t.same(told, [['resume_failed', 7, { code: 'INSUFFICIENT_STORAGE' }]])
+})
+
+t.test('of a camera that was stopped or set otherwise nothing is taken up', async (t) => {
+  const { it, told, began, attempt, changed } = resuming(t)
+  const [stopped, set, late] = [slotIn('stopped'), slotIn('stopped'), slotIn('stopped')]
+  for (const slot of [stopped, set, late]) it.expect(slot, running())
+  it.check(stopped)
+  t.match(stopped.resume, { row: { id: 7 } }, 'nothing has changed')
+  changed.enabled = false
+  it.check(stopped)
+  t.same(told.splice(0), [['resume_failed', 7, { code: 'CAMERA_NOT_CONNECTED' }]])
+  Object.assign(changed, { enabled: true, width: 1280, height: 720 })
+  it.check(set)
+  t.same(told.splice(0), [['resume_failed', 7, { code: 'CONFLICT' }]])
+  // Changed while it waited for room.
+  await attempt(late)
+  t.same(told, [['resume_failed', 7, { code: 'CONFLICT' }]])
+  t.same([stopped.resume, set.resume, late.resume], [null, null, null])
+  t.equal(began.length, 0)
+})
+
+t.test('what goes on is not taken up twice, though something failed after its beginning', async (t) => {
+  const slot = slotIn('stopped')
+  const { it, told, attempt } = resuming(t, () => {
+    slot.active = running()
+    throw new Error('a listener')
+  })
+  it.expect(slot, running())
+  await attempt(slot)
+  t.equal(slot.resume, null)
+  t.same(told, [])
 })
 
 t.test('a wanted duration ends when it would have ended', async (t) => {
