@@ -183,6 +183,14 @@ t.test('the indexes are made anew on a full disk too', async (t) => {
   store.transaction(() => store.table<string, number>('meta').put('recordings_layout', 0))
   await immediate()
   fillDisk(disk)
+  const filler = store.table<number, string>('filler')
+  t.throws(
+    () => {
+      for (let n = 0; ; n++) store.urgent(() => filler.put(n, 'x'.repeat(300_000)))
+    },
+    { code: 'INSUFFICIENT_STORAGE' },
+    'about a megabyte of the room is left',
+  )
   const after = new Catalogue(store)
   t.equal(after.list({ limit: 1, offset: 0 }).total, rows)
   t.equal(store.table<string, number>('meta').get('recordings_layout'), 2)
