@@ -1,4 +1,5 @@
 /** Keeps the helper's tables of RTSP users and locks the same as ours, and counts the failures that it sees. */
+import { backoff } from '../backoff.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { errorText } from '../errors.ts'
@@ -9,12 +10,14 @@ import type { RtspUser } from './users.ts'
 
 /** Timers take no more than 2^31 ms. */
 const MAX_TIMER_MS = 86_400_000
-const RETRY_MS = 1000
+const FIRST_RETRY_MS = 1000
+const LAST_RETRY_MS = 60_000
 
 export class RtspAccess implements Component {
   private expiry: NodeJS.Timeout | undefined
   private unlock: NodeJS.Timeout | undefined
-  private readonly retries = new Set<NodeJS.Timeout>()
+  /** What was not taken yet, by what it is; something newer takes its place. */
+  private readonly retries = new Map<string, { failures: number; timer?: NodeJS.Timeout }>()
   /** The clock has stepped, too: what ends at a time may have ended. */
   private readonly onUp = () => {
     void this.push()
@@ -47,7 +50,8 @@ export class RtspAccess implements Component {
   stop(): void {
     clearTimeout(this.expiry)
     clearTimeout(this.unlock)
-    for (const timer of this.retries) clearTimeout(timer)
+    for (const { timer } of this.retries.values()) clearTimeout(timer)
+    this.retries.clear()
     this.media.off('up', this.onUp).off('rtsp.auth_failed', this.onFailure)
     this.bus.off('users-changed', this.onUsers).off('user-changed', this.onUserChanged).off('lockout-changed', this.onLockout)
     this.bus.off('clock-stepped', this.onUp)
@@ -88,26 +92,34 @@ export class RtspAccess implements Component {
 
   /** The helper closes what a changed secret opened; a changed role or camera list it cannot see. */
   private kick(username: string): Promise<void> {
-    return this.deliver('rtsp.kick', { user: username }, () => this.kick(username))
+    return this.deliver('rtsp.kick', { user: username }, () => this.kick(username), username)
   }
 
   private async deliver<M extends keyof Methods>(
     method: M,
     params: Methods[M]['params'],
     again: () => Promise<void>,
+    of = '',
   ): Promise<void> {
+    const key = `${method} ${of}`
+    const delivery = { failures: this.retries.get(key)?.failures ?? 0 }
+    clearTimeout(this.retries.get(key)?.timer)
+    this.retries.set(key, delivery)
     try {
       await this.media.call(method, params)
+      if (this.retries.get(key) === delivery) this.retries.delete(key)
     } catch (error) {
       this.log.warn({ method, error: errorText(error) }, 'the media helper did not take a change of RTSP access')
+      if (this.retries.get(key) !== delivery) return
       // A helper that is gone gets the tables when it is back.
-      if (error instanceof HelperDown) return
-      const timer = setTimeout(() => {
-        this.retries.delete(timer)
-        void again()
-      }, RETRY_MS)
-      this.retries.add(timer)
+      if (error instanceof HelperDown) this.retries.delete(key)
+      else this.retryLater(key, delivery.failures + 1, again)
     }
+  }
+
+  private retryLater(key: string, failures: number, again: () => Promise<void>): void {
+    const timer = setTimeout(() => void again(), backoff(failures, FIRST_RETRY_MS, LAST_RETRY_MS))
+    this.retries.set(key, { failures, timer })
   }
 }
 

@@ -43,6 +43,27 @@ t.test('the helper gets the tables in the end, and anew when the clock has stepp
   )
   t.same(media.taken.splice(0).sort(), ['rtsp.kick', ...TABLES].sort())
 
+  const call = media.call.bind(media)
+  let refused = 0
+  media.call = async () => {
+    refused++
+    throw busy()
+  }
+  for (let i = 0; i < 5; i++) bus.emit('lockout-changed')
+  await until(
+    () => refused,
+    (count) => count > 5,
+    'one more try',
+  )
+  media.call = call
+  await until(
+    () => media.taken.length,
+    (count) => count > 0,
+    'the newest',
+  )
+  t.equal(refused, 6, 'one chain of tries, not one a change')
+  t.same(media.taken.splice(0), ['rtsp.set_lockout'])
+
   media.refusals.push(new HelperDown())
   bus.emit('lockout-changed')
   bus.emit('clock-stepped', { delta_ms: 1e9, synchronised: true })

@@ -114,3 +114,56 @@ t.test('a microphone that comes after the picture is found, and one that the hel
   )
   t.match(camera.audio, { type: 'alsa' }, 'kept while it is gone for a moment')
 })
+
+t.test('a microphone that the helper does not take is tried ever less often, and told once', async (t) => {
+  const told: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => told.push(JSON.parse(line).error) })
+  const times: number[] = []
+  let answer = () => {}
+  const unanswered = new Promise<never>((_, reject) => {
+    answer = () => reject(new Error('no answer'))
+  })
+  const call = () => {
+    times.push(performance.now())
+    return times.length === 1 ? unanswered : Promise.reject(new Error('busy'))
+  }
+  let looks = 0
+  const find = (device: string) => {
+    if (device === '/dev/video1') looks += 1
+    return `hw:${device}`
+  }
+  const sound = new Sound({ call } as unknown as MediaSupervisor, find, log, 5)
+  const mode = { width: 640, height: 480, fps: 30 }
+  const [camera, other] = ['v4l2:/dev/video0', 'v4l2:/dev/video1'].map(
+    (spec, id) => new Camera(id, parseCameraSpec(spec), undefined, mode),
+  ) as [Camera, Camera]
+  sound.start([camera, other])
+  t.teardown(() => sound.stop())
+  camera.audio = null
+  for (const one of [camera, other]) one.live = { state: 'streaming' } as CameraState
+  await until(
+    () => looks,
+    (count) => count > 20,
+    'looks while the first is not answered',
+  )
+  const { turn } = camera
+  const before = looks
+  await until(
+    () => looks,
+    (count) => count > before + 5,
+    'further looks',
+  )
+  t.equal(camera.turn, turn, 'nothing more waits')
+  answer()
+  await until(
+    () => times.length,
+    (count) => count >= 6,
+    'further tries',
+  )
+  t.same(told, ['no answer', 'busy'], 'each once')
+  const waits = times.slice(1).map((time, i) => time - (times[i] ?? 0))
+  t.ok(
+    waits.every((wait, i) => wait >= 5 * 2 ** i),
+    `${waits}`,
+  )
+})
