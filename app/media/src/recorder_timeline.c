@@ -11,7 +11,8 @@
 /* A key frame that was under way when the recording went on is not from the pause. */
 #define RESUME_TOLERANCE (100 * GST_MSECOND)
 /* Pictures that are late by more than that do not come: it is longer than a camera is waited for
- * before "no signal" stands in for it, between two pictures or to the first. */
+ * before "no signal" stands in for it, between two pictures or to the first. A camera with an
+ * encoder of its own may have long groups: its next key frame takes its time, too. */
 #define OVERDUE (10 * GST_SECOND)
 #define FIRST_OVERDUE (45 * GST_SECOND)
 
@@ -92,9 +93,10 @@ static gboolean over_limit(CamRecorder *self, GstClockTime at)
 void cam_recorder_check_limit(CamRecorder *self)
 {
     GstClockTime waited = cam_now() - self->fed_at;
+    gboolean begins = self->frames == 0 || self->need_key;
 
     /* The time of what did not come counts as captured. */
-    if (!self->paused && waited > (self->frames == 0 ? FIRST_OVERDUE : OVERDUE))
+    if (!self->paused && waited > (begins ? FIRST_OVERDUE : OVERDUE))
         is_full(self, captured_until(self, self->last_pts) + waited);
 }
 
@@ -203,8 +205,6 @@ gboolean cam_recorder_deliver(GstBuffer *au, gpointer user_data)
         gst_buffer_unref(au);
     } else if (!goes_on(self, au)) {
         gst_buffer_unref(au);
-        /* Pictures do come; they wait for their key frame. */
-        self->fed_at = cam_now();
         /* Refused, the hub makes another key frame. */
         taken = self->passthrough;
     } else if (fits(self, au)) {

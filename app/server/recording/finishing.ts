@@ -99,9 +99,13 @@ export class Finishing {
   /** Writes the verdict; on a full disk the commit may fail and is tried again until it holds. */
   private enter(row: RecordingRow, { state, durationMs, sizeBytes, parts }: RecordingVerdict, end: number): RecordingRow {
     const change = { state, duration: durationMs, size: sizeBytes, parts, timestamp_end: end }
-    // Somebody may judge it anew before this could be entered: that is the newer verdict.
+    // Somebody may judge it anew before this could be entered: that is the newer verdict. Or correct its times, as the clock was set.
     const unjudged = () => this.catalogue.get(row.id)?.state === 'recording'
-    return this.insistence.write(row.id, () => this.catalogue.update(row.id, change), unjudged) ?? { ...row, ...change }
+    const write = () => {
+      const { timestamp_start } = this.catalogue.get(row.id) ?? row
+      return this.catalogue.update(row.id, { ...change, timestamp_end: end + timestamp_start - row.timestamp_start })
+    }
+    return this.insistence.write(row.id, write, unjudged) ?? { ...row, ...change }
   }
 }
 

@@ -170,6 +170,23 @@ t.test('a verdict that could not be entered does not replace a newer one', async
   t.match(catalogue.get(row.id), { state: 'ready', duration: 5000 })
 })
 
+t.test('an end that is entered late is one of the corrected start', async (t) => {
+  const { store, catalogue, finishing, add } = await rig(t)
+  const { row } = add('a.mp4', { state: 'recording', media_type: 'timelapse' })
+  const active = new Active(row, { kind: 'timelapse' } as never, { trigger: 'manual', createdBy: null }, '/a.mp4')
+  store.full = true
+  await finishing.finish(active, 'stopped', { recordedMs: 3000, pausedMs: 500 })
+  store.full = false
+  const start = row.timestamp_start + 9e9
+  catalogue.update(row.id, { timestamp_start: start })
+  await until(
+    () => catalogue.get(row.id)?.state,
+    (state) => state !== 'recording',
+    'the end is entered',
+  )
+  t.match(catalogue.get(row.id), { timestamp_start: start, timestamp_end: start + 3500 })
+})
+
 t.test('the indexes are made anew on a full disk too', async (t) => {
   const disk = memoryDisk(t, '48m')
   const store = new Store(join(disk, 'db'), silent)
