@@ -1,7 +1,6 @@
 /* A camera whose source takes its time: to its first picture, or with every picture. */
-#include "camera.h"
 #include "camera_stall.h"
-#include "ending.h"
+#include "camera_wait.h"
 #include "picture_timeline.h"
 #include "source.h"
 #include "wait.h"
@@ -123,26 +122,6 @@ static gboolean is_given_up(gpointer camera)
 
     json_object_unref(stats);
     return given_up;
-}
-
-static gboolean is_streaming(gpointer camera)
-{
-    return cam_camera_is_streaming(camera);
-}
-
-static gboolean has_picture(gpointer camera)
-{
-    CamFrame frame;
-
-    if (cam_camera_take_frame(camera, &frame) != CAM_FRAME_READY)
-        return FALSE;
-    cam_frame_clear(&frame);
-    return TRUE;
-}
-
-static gboolean is_closed(gpointer unused)
-{
-    return !cam_endings_pending();
 }
 
 static CamCamera *camera_new(void)

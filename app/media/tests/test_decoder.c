@@ -1,6 +1,5 @@
 /* A camera with an encoder of its own whose decoder breaks. */
-#include "camera.h"
-#include "ending.h"
+#include "camera_wait.h"
 #include "fake_codec.h"
 #include "key_frame.h"
 #include "source.h"
@@ -67,26 +66,6 @@ static GstBuffer *decode(GstBuffer *buffer)
     return picture;
 }
 
-static gboolean is_streaming(gpointer camera)
-{
-    return cam_camera_is_streaming(camera);
-}
-
-static gboolean has_picture(gpointer camera)
-{
-    CamFrame frame;
-
-    if (cam_camera_take_frame(camera, &frame) != CAM_FRAME_READY)
-        return FALSE;
-    cam_frame_clear(&frame);
-    return TRUE;
-}
-
-static gboolean is_over(gpointer unused)
-{
-    return !cam_endings_pending();
-}
-
 static FakeFault first_fault;
 
 static FakeFault fault_of(gint number)
@@ -112,7 +91,7 @@ static void test_replaced(gconstpointer fault)
     g_assert_cmpint(cam_endings_pending(), ==, first_fault == FAKE_HANGS);
     g_mutex_unlock(&fake_codec.hanging);
     cam_camera_close(camera);
-    g_assert_true(wait_for(is_over, NULL));
+    g_assert_true(wait_for(is_closed, NULL));
     cam_camera_unref(camera);
 }
 
