@@ -105,7 +105,7 @@ t.test('recordings over RTSP: every picture, every place, one time line', async 
   t.equal(on.status, 200)
   t.ok(paused.packets - still <= 5, 'nothing comes while it is paused')
   await paused.gotPackets(still + 30)
-  t.equal(paused.lost, 0, 'and nothing is lost by it')
+  t.ok(paused.lost <= 5, `and no more than the picture is lost by it that was under way (${paused.lost} packets)`)
   await paused.teardown()
 
   // Who may see what.

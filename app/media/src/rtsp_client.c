@@ -148,6 +148,20 @@ static void on_play(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_da
     set_playing(user_data, client, ctx, TRUE);
 }
 
+/* What the media makes while its transports go would be lost to the client. (What an interleaved
+ * connection has not taken by then still is.) */
+static GstRTSPStatusCode on_pre_pause(GstRTSPClient *client, GstRTSPContext *ctx,
+                                      gpointer user_data)
+{
+    g_autoptr(GstElement) bin =
+        gst_rtsp_media_get_element(gst_rtsp_session_media_get_media(ctx->sessmedia));
+    g_autoptr(GstObject) pipeline = gst_object_get_parent(GST_OBJECT(bin));
+
+    if (gst_rtsp_session_media_get_rtsp_state(ctx->sessmedia) == GST_RTSP_STATE_PLAYING)
+        gst_element_set_state(GST_ELEMENT(pipeline), GST_STATE_PAUSED);
+    return GST_RTSP_STS_OK;
+}
+
 static void on_pause(GstRTSPClient *client, GstRTSPContext *ctx, gpointer user_data)
 {
     set_playing(user_data, client, ctx, FALSE);
@@ -248,6 +262,7 @@ void cam_rtsp_clients_add(CamRtspClients *clients, GstRTSPClient *client)
     g_signal_connect(client, "closed", G_CALLBACK(on_closed), clients);
     g_signal_connect(client, "setup-request", G_CALLBACK(on_setup), clients);
     g_signal_connect(client, "play-request", G_CALLBACK(on_play), clients);
+    g_signal_connect(client, "pre-pause-request", G_CALLBACK(on_pre_pause), clients);
     g_signal_connect(client, "pause-request", G_CALLBACK(on_pause), clients);
 }
 
