@@ -208,7 +208,7 @@ export class CameraServer {
     await this.begin(new PreRoll(cameras, media, bus, childLogger(log, 'pre-roll'), keepsPast, bufferBytes))
     const schedule = await this.begin(new RecordingSchedule(store, recorder, cameras, bus, childLogger(log, 'schedule')))
     const files = await this.begin(
-      new Files(storage, recorder, bus, childLogger(log, 'files'), () => {
+      new Files(storage, recorder.library, bus, childLogger(log, 'files'), () => {
         const { max_upload_bytes, quota_bytes } = configuration.get('storage')
         return { maxUploadBytes: max_upload_bytes, quotaBytes: quota_bytes }
       }),

@@ -34,7 +34,7 @@ export function recordingMediaRoutes(recorder: Recorder, thumbnails: Thumbnails,
       response: { binary: 'image/jpeg' },
       errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS', 'INVALID_FORMAT', 'SERVICE_UNAVAILABLE'],
       handler: async ({ params, query, caller }) => {
-        const row = finished(allowedRecording(caller, recorder.row(params.id)))
+        const row = finished(allowedRecording(caller, recorder.library.row(params.id)))
         return new BytesReply(await thumbnails.take(row, query.width ?? 320, query.position_ms), 'image/jpeg')
       },
     }),
@@ -60,7 +60,7 @@ export function recordingMediaRoutes(recorder: Recorder, thumbnails: Thumbnails,
       response: JobStarted,
       errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS', 'INVALID_FORMAT', 'INSUFFICIENT_STORAGE', 'CONFLICT'],
       handler: ({ params, body, caller }) => {
-        const row = finished(allowedRecording(caller, recorder.row(params.id)))
+        const row = finished(allowedRecording(caller, recorder.library.row(params.id)))
         const range = { startMs: body.start_ms ?? 0, endMs: body.end_ms ?? row.duration }
         if (range.endMs <= range.startMs) throw new ApiError('INVALID_REQUEST', 'The end must be behind the start', 'body.end_ms')
         const stem = sanitiseStem(body.filename ?? `${row.filename.replace(/\.[^.]*$/, '')}_${range.startMs}-${range.endMs}`)

@@ -131,14 +131,14 @@ export function recordingsRoutes(recorder: Recorder, search: Search): Route[] {
       response: { binary: 'video/mp4', file: true },
       errors: ['NOT_FOUND', 'FILE_NOT_FOUND', 'RECORDING_IN_PROGRESS', 'RANGE_NOT_SATISFIABLE'],
       handler: ({ params, query, caller }) => {
-        const row = allowedRecording(caller, recorder.row(params.id))
+        const row = allowedRecording(caller, recorder.library.row(params.id))
         if (row.state === 'recording') {
           throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${row.id}`)
         }
         const part = row.parts[(query.part ?? 1) - 1]
         if (!part) throw new NotFound(`part ${query.part} of recording ${row.id}`)
         const options = { filename: part.filename, attachment: query.download === true }
-        return new FileReply(recorder.hostPath(part), TYPES[row.encoding], options)
+        return new FileReply(recorder.library.hostPath(part), TYPES[row.encoding], options)
       },
     }),
     route({
@@ -151,7 +151,7 @@ export function recordingsRoutes(recorder: Recorder, search: Search): Route[] {
       params: Type.Object({ id: RecordingId }),
       response: Info,
       errors: ['NOT_FOUND'],
-      handler: ({ params, caller }) => infoOf(allowedRecording(caller, recorder.row(params.id))),
+      handler: ({ params, caller }) => infoOf(allowedRecording(caller, recorder.library.row(params.id))),
     }),
     route({
       method: 'DELETE',
@@ -164,8 +164,8 @@ export function recordingsRoutes(recorder: Recorder, search: Search): Route[] {
       response: Success,
       errors: ['NOT_FOUND', 'RECORDING_IN_PROGRESS', 'SERVICE_UNAVAILABLE'],
       handler: async ({ params, caller }) => {
-        allowedRecording(caller, recorder.row(params.id))
-        await recorder.remove(params.id)
+        allowedRecording(caller, recorder.library.row(params.id))
+        await recorder.library.remove(params.id)
         return { success: true }
       },
     }),

@@ -27,7 +27,7 @@ export function shareRoutes(auth: Auth, cameras: Cameras, recorder: Recorder): R
   const shared = { access: 'operator', rate: 'api', tag: 'Share links' } as const
   const target = (recordingId: number | undefined) => {
     if (recordingId === undefined) throw new InvalidRequest('body.recording_id', 'A shared recording needs its id')
-    return recorder.row(recordingId)
+    return recorder.library.row(recordingId)
   }
   return [
     route({

@@ -62,7 +62,7 @@ export function tagRoutes(recorder: Recorder, cameras: Cameras, tags: Tags): Rou
           const tag = recorder.tag(running, { ...marked, ...(timestamp === undefined ? {} : { timestamp }) })
           return { success: true, tag }
         }
-        const row = allowedRecording(caller, recorder.row(Number(recording_id)))
+        const row = allowedRecording(caller, recorder.library.row(Number(recording_id)))
         if (camera !== undefined && camera !== row.camera) {
           throw new InvalidRequest('body.camera', 'The recording is of another camera')
         }
@@ -80,7 +80,7 @@ export function tagRoutes(recorder: Recorder, cameras: Cameras, tags: Tags): Rou
       response: Type.Object({ tags: Type.Array(TagView), total: Type.Integer() }),
       errors: ['NOT_FOUND'],
       handler: ({ params, caller }): { tags: Tag[]; total: number } => {
-        const found = tags.list(allowedRecording(caller, recorder.row(params.id)).id)
+        const found = tags.list(allowedRecording(caller, recorder.library.row(params.id)).id)
         return { tags: found, total: found.length }
       },
     }),
@@ -95,7 +95,7 @@ export function tagRoutes(recorder: Recorder, cameras: Cameras, tags: Tags): Rou
       response: Type.Object({ success: Type.Boolean(), tag: TagView }),
       errors: ['NOT_FOUND'],
       handler: ({ params, body, caller }) => {
-        const { id } = allowedRecording(caller, recorder.row(params.id))
+        const { id } = allowedRecording(caller, recorder.library.row(params.id))
         return { success: true, tag: tags.change(id, params.tag_id, body) }
       },
     }),
@@ -109,7 +109,7 @@ export function tagRoutes(recorder: Recorder, cameras: Cameras, tags: Tags): Rou
       response: Success,
       errors: ['NOT_FOUND'],
       handler: ({ params, caller }) => {
-        tags.remove(allowedRecording(caller, recorder.row(params.id)).id, params.tag_id)
+        tags.remove(allowedRecording(caller, recorder.library.row(params.id)).id, params.tag_id)
         return { success: true }
       },
     }),

@@ -1,18 +1,19 @@
-/** What is recorded already: looked up, tagged, deleted. */
-import { NotFound } from '../errors.ts'
-import type { Catalogue, ListQuery } from './catalogue.ts'
+/** What the catalogue has: looked up, deleted, and known by its files. What is being recorded is part of it, and is kept from being deleted. */
+import { ApiError, NotFound } from '../errors.ts'
+import type { DeviceStorage } from '../files/index.ts'
+import type { Catalogue } from './catalogue.ts'
+import { partIndex } from './parts.ts'
 import type { Removal } from './removal.ts'
 import type { RecordingRow } from './row.ts'
+import type { Active, Slots } from './slots.ts'
 
 export class Library {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly removal: Removal,
+    private readonly storage: DeviceStorage,
+    private readonly slots: Slots,
   ) {}
-
-  list(query: ListQuery): { rows: RecordingRow[]; total: number } {
-    return this.catalogue.list(query)
-  }
 
   row(id: number): RecordingRow {
     const row = this.catalogue.get(id)
@@ -20,12 +21,41 @@ export class Library {
     return row
   }
 
-  remove(id: number): Promise<RecordingRow> {
-    return this.removal.remove(id)
+  running(): RecordingRow[] {
+    return this.catalogue.inState('recording')
   }
 
-  /** A file was deleted by itself: its part goes, and with the last part the recording. */
+  /** Of a recording's first part, or of any of its parts. */
+  hostPath({ path }: Pick<RecordingRow, 'path'>): string {
+    return this.storage.hostPath(path)
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.removal.remove(id)
+  }
+
+  /** The recording that a file of the device storage belongs to. */
+  ownerOf(devicePath: string): RecordingRow | undefined {
+    return this.beingWritten(devicePath)?.row ?? this.catalogue.byPath(devicePath)
+  }
+
+  /** A file of the storage is about to be deleted: should a crash come between, the next start forgets it. */
+  noteFile(devicePath: string): void {
+    this.removal.noteFile(devicePath)
+  }
+
+  /**
+   * A file of the storage was deleted: its part goes, and with the last part the recording.
+   * @throws RECORDING_IN_PROGRESS for what is being written.
+   */
   forgetFile(devicePath: string): void {
+    const running = this.beingWritten(devicePath)
+    if (running) throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${running.row.id}`)
     this.removal.forgetFile(devicePath)
+  }
+
+  /** Also by a part that the catalogue does not know yet. */
+  private beingWritten(devicePath: string): Active | undefined {
+    return this.slots.running().find(({ row }) => partIndex(row.path, devicePath) !== null)
   }
 }

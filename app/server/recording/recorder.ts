@@ -2,7 +2,6 @@
  * Recording control: one slot a camera with the specification's state machine. The helper writes the files; this component decides, keeps
  * the catalogue true, and turns every way in which a recording can end (stop, duration, full disk, dead helper) into the same finish.
  */
-import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { currentActor } from '../actor.ts'
 import type { Bus, ServerEvent } from '../bus.ts'
@@ -12,18 +11,18 @@ import { ApiError, Conflict, errorText, UnsupportedSetting } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Logger } from '../log.ts'
 import type { CameraState, MediaSupervisor, RecorderBegan, RecorderEnded, RecorderPart } from '../media/index.ts'
-import type { Catalogue, ListQuery } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
 import { ChangeGate } from './change-gate.ts'
 import { Finishing } from './finishing.ts'
 import { Insistence } from './insistence.ts'
 import { Library } from './library.ts'
 import { nextRecordingState, type RecordingState } from './machine.ts'
 import { type RecorderOptions, withUsual } from './options.ts'
-import { partIndex, partName } from './parts.ts'
 import { mediaTime, planRecording, type RecordingPlan, type RecordingRequest } from './plan.ts'
+import { Progress } from './progress.ts'
 import type { Removal } from './removal.ts'
 import { Resumption } from './resumption.ts'
-import type { RecordingPart, RecordingRow } from './row.ts'
+import type { RecordingRow } from './row.ts'
 import { type Active, type EndReason, type Origin, type Slot, Slots } from './slots.ts'
 import { SpaceWatch } from './space.ts'
 import { Starting } from './starting.ts'
@@ -53,12 +52,14 @@ export interface RecordingStatus {
 }
 
 export class Recorder implements Component {
+  /** What is recorded, and what is being recorded. */
+  readonly library: Library
   private readonly options: RecorderOptions
   private readonly slots = new Slots((slot) => this.tellState(slot))
   private readonly insistence: Insistence
   private readonly finishing: Finishing
   private readonly starting: Starting
-  private readonly library: Library
+  private readonly progress: Progress
   private readonly space: SpaceWatch
   private readonly resumption: Resumption
   private readonly changes = new ChangeGate()
@@ -77,8 +78,8 @@ export class Recorder implements Component {
     private readonly media: MediaSupervisor,
     private readonly catalogue: Catalogue,
     private readonly tags: Tags,
-    private readonly removal: Removal,
-    private readonly storage: DeviceStorage,
+    removal: Removal,
+    storage: DeviceStorage,
     private readonly bus: Bus,
     private readonly log: Logger,
     options: Partial<RecorderOptions> = {},
@@ -87,7 +88,8 @@ export class Recorder implements Component {
     this.insistence = new Insistence(log)
     this.finishing = new Finishing(catalogue, storage, bus, log, this.insistence)
     this.starting = new Starting(cameras, media, catalogue, log, this.options, this.insistence)
-    this.library = new Library(catalogue, removal)
+    this.progress = new Progress(catalogue, log)
+    this.library = new Library(catalogue, removal, storage, this.slots)
     this.resumption = new Resumption(
       log,
       (...event) => this.tell(() => this.finishing.publish(...event)),
@@ -241,54 +243,11 @@ export class Recorder implements Component {
     }
   }
 
-  list(query: ListQuery): { rows: RecordingRow[]; total: number } {
-    return this.library.list(query)
-  }
-
-  row(id: number): RecordingRow {
-    return this.library.row(id)
-  }
-
-  /** Of a recording's first part, or of any of its parts. */
-  hostPath({ path }: Pick<RecordingRow, 'path'>): string {
-    return this.storage.hostPath(path)
-  }
-
-  async remove(id: number): Promise<void> {
-    await this.library.remove(id)
-  }
-
-  /** The recording that a file of the device storage belongs to. */
-  ownerOf(devicePath: string): RecordingRow | undefined {
-    return this.beingWritten(devicePath)?.row ?? this.catalogue.byPath(devicePath)
-  }
-
-  running(): RecordingRow[] {
-    return this.catalogue.inState('recording')
-  }
-
-  /** A file of the storage is about to be deleted: should a crash come between, the next start forgets it. */
-  noteFile(devicePath: string): void {
-    this.removal.noteFile(devicePath)
-  }
-
-  /** A file of the storage was deleted: the catalogue follows. Refused for what is being written. */
-  forgetFile(devicePath: string): void {
-    const running = this.beingWritten(devicePath)
-    if (running) throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${running.row.id}`)
-    this.library.forgetFile(devicePath)
-  }
-
   /** Marks the running recording; `timestamp` is the present moment unless given (milliseconds into the recording). */
   tag(camera: number | undefined, tag: Omit<NewTag, 'timestamp'> & { readonly timestamp?: number }): Tag {
     const { row, positionMs, camera: id } = this.status(camera)
     if (!row) throw new Conflict('No recording is running', `camera ${id}`)
     return this.tags.add(row, { ...tag, timestamp: tag.timestamp ?? Math.round(positionMs) })
-  }
-
-  /** Also by a part that the catalogue does not know yet. */
-  private beingWritten(devicePath: string): Active | undefined {
-    return this.slots.running().find(({ row }) => partIndex(row.path, devicePath) !== null)
   }
 
   /** What may not change during a recording may not from here on, the wait for room included. */
@@ -336,33 +295,15 @@ export class Recorder implements Component {
     }
   }
 
-  private began({ id, age_ms }: RecorderBegan): void {
-    const active = this.slots.byRecording(id)
-    if (!active) return
-    try {
-      this.starting.began(active, age_ms)
-    } catch (error) {
-      this.log.error({ id, error: errorText(error) }, 'when a recording began cannot be entered')
-    }
+  private began(event: RecorderBegan): void {
+    const active = this.slots.byRecording(event.id)
+    if (active) this.progress.began(active, event)
   }
 
-  /** Which part is being written is known from the next file, which is there before this one is closed. */
-  private partClosed({ id, index, duration_ms: duration, size_bytes: size }: RecorderPart): void {
-    const active = this.slots.byRecording(id)
-    if (!active) return
-    const { row, hostPath } = active
-    const at = (n: number) => ({ filename: partName(row.filename, n), path: partName(row.path, n) })
-    const parts: RecordingPart[] = [...row.parts.slice(0, index - 1), { ...at(index), duration, size, sha256: null }]
-    const more = existsSync(partName(hostPath, index + 1))
-    if (more) parts.push({ ...at(index + 1), duration: 0, size: 0, sha256: null })
-    try {
-      active.row = this.catalogue.update(id, { parts }) ?? active.row
-    } catch (error) {
-      this.log.error({ id, error: errorText(error) }, 'part cannot be entered; it is found again at the end')
-    }
-    if (!more) return
-    active.part = index + 1
-    this.finishing.publish('part', active.row, { part: index, duration_ms: duration, size })
+  private partClosed(part: RecorderPart): void {
+    const active = this.slots.byRecording(part.id)
+    if (!active || !this.progress.partClosed(active, part)) return
+    this.finishing.publish('part', active.row, { part: part.index, duration_ms: part.duration_ms, size: part.size_bytes })
     this.tellState(this.slots.get(active.plan.camera))
   }
 

@@ -98,16 +98,6 @@ export class Starting {
     }
   }
 
-  /** A recording begins with its first picture, captured `ageMs` ago: the start took a while, or the helper had kept some of the past. */
-  began(active: Active, ageMs: number): void {
-    active.watch.begin(ageMs)
-    active.pastMs = Math.min(ageMs, active.plan.preRollMs)
-    // What is stored may have been corrected meanwhile: the clock was set.
-    const { id, timestamp_start } = this.catalogue.get(active.row.id) ?? active.row
-    const late = Math.round(performance.now() - active.startedAt - ageMs)
-    active.row = this.catalogue.update(id, { timestamp_start: timestamp_start + late }) ?? active.row
-  }
-
   private newRow(plan: RecordingPlan, origin: Origin, start: Date, filename: string, path: string): NewRow {
     return {
       filename,

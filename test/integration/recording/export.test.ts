@@ -10,6 +10,7 @@ import { DeviceStorage, Files } from '../../../app/server/files/index.ts'
 import type { MediaSupervisor } from '../../../app/server/media/index.ts'
 import { Catalogue, Exports, Integrity, type RecordingRow, Removal } from '../../../app/server/recording/index.ts'
 import { Library } from '../../../app/server/recording/library.ts'
+import { Slots } from '../../../app/server/recording/slots.ts'
 import { verifyStorage } from '../../../app/server/recording/verify.ts'
 import { Store } from '../../../app/server/store/index.ts'
 import { newRow } from '../../support/recordings.ts'
@@ -48,14 +49,8 @@ async function device(t: Test) {
   bus.on('event', (event) => events.push(event))
   const catalogue = new Catalogue(store)
   const removal = new Removal(store, catalogue, storage, bus, silent)
-  const library = new Library(catalogue, removal)
-  const recordings = {
-    ownerOf: (path: string) => catalogue.byPath(path),
-    running: () => catalogue.inState('recording'),
-    noteFile: (path: string) => removal.noteFile(path),
-    forgetFile: (path: string) => library.forgetFile(path),
-  }
-  const files = new Files(storage, recordings, bus, silent, () => ({ maxUploadBytes: 1e6, quotaBytes: 0 }))
+  const library = new Library(catalogue, removal, storage, new Slots(() => undefined))
+  const files = new Files(storage, library, bus, silent, () => ({ maxUploadBytes: 1e6, quotaBytes: 0 }))
   await files.start()
   const helper = new Helper()
   const exports = new Exports(helper as unknown as MediaSupervisor, store, catalogue, storage, files, bus, silent)

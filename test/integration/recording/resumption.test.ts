@@ -7,6 +7,7 @@ import type { Catalogue, NewRow } from '../../../app/server/recording/index.ts'
 import { Insistence } from '../../../app/server/recording/insistence.ts'
 import { withUsual } from '../../../app/server/recording/options.ts'
 import type { RecordingPlan } from '../../../app/server/recording/plan.ts'
+import { Progress } from '../../../app/server/recording/progress.ts'
 import { Resumption } from '../../../app/server/recording/resumption.ts'
 import { Active, type Slot, Slots } from '../../../app/server/recording/slots.ts'
 import { Starting } from '../../../app/server/recording/starting.ts'
@@ -238,7 +239,8 @@ t.test('a start that is corrected while the helper begins counts from the first 
   const active = await begin(corrected)
   t.equal(active.watch.ms, 0)
   const before = performance.now()
-  corrected.it.began(active, 9_000)
+  const catalogue = corrected.catalogue as unknown as Catalogue
+  new Progress(catalogue, silent).began(active, { id: 1, age_ms: 9_000 })
   const after = performance.now()
   const late = active.row.timestamp_start - 4_991_000
   t.ok(late >= Math.floor(before - active.startedAt) && late <= Math.ceil(after - active.startedAt), `${late} ms`)
