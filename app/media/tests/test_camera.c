@@ -1,7 +1,5 @@
 /* A camera whose source takes its time: to its first picture, or with every picture. */
-#include "camera_stall.h"
 #include "camera_wait.h"
-#include "picture_timeline.h"
 #include "source.h"
 #include "wait.h"
 
@@ -283,139 +281,6 @@ static void test_native_behind(void)
     g_mutex_clear(&viewer.lock);
 }
 
-#define START (1000 * GST_SECOND)
-#define INTERVAL (100 * GST_MSECOND)
-
-/* Later than all before it, never in the future, and in the end at its own time again. */
-static void test_times(void)
-{
-    const GstClockTime latency = 2 * GST_SECOND;
-    CamPictureTimeline timeline = {0};
-    GstClockTime last = START;
-
-    for (int n = 0; n < 50; n++) {
-        GstClockTime now = START + 1 + (GstClockTime)n * INTERVAL, taken = now - latency;
-        GstClockTime pts = cam_picture_timeline_place(&timeline, taken, now, last);
-
-        g_assert_cmpuint(pts, >, last);
-        g_assert_cmpuint(pts, >=, taken);
-        g_assert_cmpuint(pts, <=, now + GST_MSECOND);
-        if (n > 41)
-            g_assert_cmpuint(pts, ==, taken);
-        last = pts;
-    }
-}
-
-/* Pictures that were 2 s late come at once: they are not placed in the future. */
-static void test_prompt_again(void)
-{
-    CamPictureTimeline timeline = {0};
-    GstClockTime last = START;
-
-    for (int n = 0; n < 50; n++) {
-        GstClockTime now = START + 1 + (GstClockTime)n * INTERVAL;
-        GstClockTime taken = n < 5 ? now - 2 * GST_SECOND : now;
-        GstClockTime pts = cam_picture_timeline_place(&timeline, taken, now, last);
-
-        g_assert_cmpuint(pts, >, last);
-        g_assert_cmpuint(pts, <=, MAX(now, last + GST_MSECOND));
-        last = pts;
-    }
-}
-
-/* A little ahead is where a clip's loop begins, or a camera's clock: the times are kept. */
-static void test_ahead(void)
-{
-    CamPictureTimeline timeline = {0};
-    GstClockTime last = START;
-
-    for (int n = 1; n < 5; n++) {
-        GstClockTime now = START + (GstClockTime)n * INTERVAL, taken = now + INTERVAL / 2;
-
-        last = cam_picture_timeline_place(&timeline, taken, now, last);
-        g_assert_cmpuint(last, ==, taken);
-    }
-}
-
-/* A clock that is wrong, or is put back, is no reason to wait until it is right. */
-static void test_wrong_times(void)
-{
-    CamPictureTimeline timeline = {0};
-    GstClockTime last = START, now = START + INTERVAL;
-
-    g_assert_cmpuint(cam_picture_timeline_place(&timeline, 0, now, last), ==, now);
-    last = now;
-    now += INTERVAL;
-    g_assert_cmpuint(cam_picture_timeline_place(&timeline, now + 60 * GST_SECOND, now, last), ==,
-                     now);
-    last = now;
-    now += INTERVAL;
-    g_assert_cmpuint(cam_picture_timeline_place(&timeline, now - 5 * GST_SECOND, now, last), ==,
-                     last + GST_MSECOND);
-}
-
-/* How often a camera is opened anew that gives a picture each GAP, from NOW on. */
-static guint reopened(CamStall *stall, GstClockTime gap, GstClockTime *now, GstClockTime duration)
-{
-    const GstClockTime tick = 250 * GST_MSECOND, end_at = *now + duration;
-    GstClockTime next = *now + gap;
-    guint n = 0;
-
-    cam_stall_opened(stall, *now);
-    for (; *now < end_at; *now += tick) {
-        if (*now >= next) {
-            cam_stall_picture(stall, 30, *now);
-            next = *now + gap;
-        } else if (cam_stall_check(stall, 30, *now)) {
-            cam_stall_opened(stall, *now);
-            n++;
-        }
-    }
-    return n;
-}
-
-static void test_stall(void)
-{
-    GstClockTime now = START;
-    CamStall stall;
-
-    cam_stall_init(&stall);
-    g_assert_cmpuint(reopened(&stall, 100 * GST_MSECOND, &now, 60 * GST_SECOND), ==, 0);
-    /* At night: 1.5 s and 3 s are not enough, 6 s are, and stay. */
-    g_assert_cmpuint(reopened(&stall, 4 * GST_SECOND, &now, 3600 * GST_SECOND), ==, 2);
-    /* By day for long enough, the least limit is back. */
-    g_assert_cmpuint(reopened(&stall, 100 * GST_MSECOND, &now, 1300 * GST_SECOND), ==, 0);
-    g_assert_null(cam_stall_check(&stall, 30, stall.newest + 1500 * GST_MSECOND));
-    g_assert_nonnull(cam_stall_check(&stall, 30, stall.newest + 1501 * GST_MSECOND));
-}
-
-/* The limits of a camera that gives nothing any more, and of one that never begins. */
-static void test_stall_limits(void)
-{
-    const int first[] = {5, 10, 20, 40, 40};
-    const int between_ms[] = {1500, 3000, 6000, 8000, 8000};
-    CamStall stall;
-
-    cam_stall_init(&stall);
-    for (guint i = 0; i < G_N_ELEMENTS(first); i++) {
-        cam_stall_opened(&stall, START);
-        g_assert_null(cam_stall_check(&stall, 30, START + first[i] * GST_SECOND));
-        g_assert_nonnull(cam_stall_check(&stall, 30, START + first[i] * GST_SECOND + 1));
-    }
-    for (guint i = 0; i < G_N_ELEMENTS(between_ms); i++) {
-        cam_stall_opened(&stall, START);
-        cam_stall_picture(&stall, 30, START);
-        g_assert_null(cam_stall_check(&stall, 30, START + between_ms[i] * GST_MSECOND));
-        g_assert_nonnull(cam_stall_check(&stall, 30, START + between_ms[i] * GST_MSECOND + 1));
-    }
-    /* A low rate has a longer one from the start. */
-    cam_stall_init(&stall);
-    cam_stall_opened(&stall, START);
-    cam_stall_picture(&stall, 1, START);
-    g_assert_null(cam_stall_check(&stall, 1, START + 4 * GST_SECOND));
-    g_assert_nonnull(cam_stall_check(&stall, 1, START + 4 * GST_SECOND + 1));
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -424,12 +289,6 @@ int main(int argc, char **argv)
     g_test_add_func("/camera/hanging", test_hanging);
     g_test_add_func("/camera/all-hang", test_all_hang);
     g_test_add_func("/camera/native-behind", test_native_behind);
-    g_test_add_func("/camera/times", test_times);
-    g_test_add_func("/camera/prompt-again", test_prompt_again);
-    g_test_add_func("/camera/ahead", test_ahead);
-    g_test_add_func("/camera/wrong-times", test_wrong_times);
-    g_test_add_func("/camera/stall", test_stall);
-    g_test_add_func("/camera/stall-limits", test_stall_limits);
     g_test_add_func("/camera/slow", test_slow);
     return g_test_run();
 }
