@@ -21,7 +21,8 @@ export class Progress {
     this.enter(active, 'when a recording began cannot be entered', () => {
       // What is stored may have been corrected meanwhile: the clock was set.
       const { timestamp_start } = this.catalogue.get(active.row.id) ?? active.row
-      return { timestamp_start: timestamp_start + Math.round(performance.now() - active.startedAt - age) }
+      const start = timestamp_start + Math.round(performance.now() - active.startedAt - age)
+      return { timestamp_start: start, timestamp_end: start }
     })
   }
 

@@ -244,6 +244,7 @@ t.test('a start that is corrected while the helper begins counts from the first 
   const after = performance.now()
   const late = active.row.timestamp_start - 4_991_000
   t.ok(late >= Math.floor(before - active.startedAt) && late <= Math.ceil(after - active.startedAt), `${late} ms`)
+  t.equal(active.row.timestamp_end, active.row.timestamp_start, 'it does not end before it begins')
   t.ok(active.watch.ms >= 9_000 && active.watch.ms <= 9_000 + performance.now() - before)
   t.ok(active.remainingMs <= 30_000 && active.remainingMs >= 29_999 - (performance.now() - before), 'the past does not count')
 })
