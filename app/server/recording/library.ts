@@ -1,5 +1,5 @@
-/** What the catalogue has: looked up, deleted, and known by its files. What is being recorded is part of it, and is kept from being deleted. */
-import { ApiError, NotFound } from '../errors.ts'
+/** What the catalogue has, what is being recorded included: looked up, deleted, and known by its files. */
+import { NotFound } from '../errors.ts'
 import type { DeviceStorage } from '../files/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { partIndex } from './parts.ts'
@@ -44,13 +44,8 @@ export class Library {
     this.removal.noteFile(devicePath)
   }
 
-  /**
-   * A file of the storage was deleted: its part goes, and with the last part the recording.
-   * @throws RECORDING_IN_PROGRESS for what is being written.
-   */
+  /** A file of the storage was deleted: its part goes, and with the last part the recording. */
   forgetFile(devicePath: string): void {
-    const running = this.beingWritten(devicePath)
-    if (running) throw new ApiError('RECORDING_IN_PROGRESS', 'This recording is still running', `recording ${running.row.id}`)
     this.removal.forgetFile(devicePath)
   }
 
