@@ -5,6 +5,7 @@ import t from 'tap'
 import { BOOT, LOADERS, type Loader, Machine, SHELLS } from './machine.ts'
 
 const PENDING = '/data/system/boot/pending'
+const PROVED = '/run/camera-proved'
 const FAILURES = '/data/system/boot/failures'
 
 interface Failure {
@@ -124,13 +125,16 @@ for (const shell of SHELLS) {
 
     t.test(`one that is confirmed (${loader}, ${shell})`, async (t) => {
       const machine = installed(t, loader, shell)
+      t.ok(machine.has(PROVED), 'version 1.0.0 was not on trial')
       record(t, machine, 'B', 2)
+      t.notOk(machine.has(PROVED), 'no other update comes in during the trial')
       t.equal(machine.variable('trial'), 'B', 'the boot loader keeps it, too')
       t.same(machine.ask('healthy'), ['done'])
       t.same(machine.calls('rauc'), ['rauc status mark-good'])
       t.same(machine.calls('systemctl'), ['systemctl --no-block stop camera-confirm.service'])
       t.notOk(machine.has(PENDING))
       t.equal(machine.variable('trial'), '')
+      t.ok(machine.has(PROVED))
       machine.forgetCalls()
       t.equal(machine.run('confirm').status, 0, 'no wait, nothing to do')
       t.same(machine.ask('healthy'), ['done'], 'once more is as good')
@@ -246,6 +250,34 @@ for (const shell of SHELLS) {
     record(t, machine, 'A', 3)
     t.match(failure(machine), { slot: 'B', version: '2.0.0', installed: null, stage: 'userspace', attempts: 3 })
     t.notMatch(record(t, machine, 'A', 4), /on trial/, 'what was confirmed once needs no other trial')
+  })
+
+  t.test(`one over a release that was confirmed, in the same slot, has its trial (${shell})`, async (t) => {
+    const machine = new Machine(t, shell)
+    machine.environment('ORDER=A B', 'A_OK=1', 'B_OK=1', 'A_TRY=1')
+    const runs = (version: string, number: number) => {
+      machine.write('/etc/camera-release', `VERSION=${version}\n`)
+      return record(t, machine, 'A', number)
+    }
+    runs('1.10', 1)
+    t.same(machine.ask('healthy'), ['done'])
+    for (const number of [2, 3]) t.notMatch(runs('1.10', number), /on trial/, 'what was confirmed stays so')
+    t.ok(machine.has(PROVED))
+    t.match(runs('1.1', 4), /on trial/, 'another version, not another number')
+    t.match(machine.read(PENDING), /^slot=A\nversion=1\.1\n/)
+    t.notOk(machine.has(PROVED))
+    t.same(machine.ask('healthy'), ['done'])
+    for (const number of [5, 6]) t.notMatch(runs('1.1', number), /on trial/)
+  })
+
+  t.test(`the client of the fleet server waits for the end of a trial (${shell})`, async (t) => {
+    const machine = installed(t, 'grub', shell)
+    machine.write('/data/system/hawkbit.conf', '[client]\n')
+    machine.stub('systemctl', 'exit 1')
+    record(t, machine, 'B', 2)
+    t.notMatch(machine.calls().join('\n'), /hawkbit/)
+    t.same(machine.ask('healthy'), ['done'], 'whether it starts or not')
+    t.equal(machine.calls('systemctl').at(-1), 'systemctl --no-block start camera-hawkbit.service')
   })
 
   t.test(`which release runs in which slot (${shell})`, async (t) => {
