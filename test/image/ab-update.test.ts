@@ -92,9 +92,11 @@ async function updated(t: Test, machine: Machine, api: Api): Promise<Api> {
   const before = machine.log.length
   const installing = performance.now()
   const progress: number[] = []
-  const job = await installed(api, await install(api, id, true), progress)
+  const states = new Set<string>()
+  const job = await installed(api, await install(api, id, true), progress, states)
   figure(t, 'installation of an update', seconds(performance.now() - installing))
   t.match(job, { status: 'succeeded' }, JSON.stringify(job))
+  t.ok(states.has('installing'), `and the state of the slots could be asked for: ${[...states].join(', ')}`)
   t.ok(progress.length >= 3, `its progress could be followed: ${progress.join(', ')}`)
   t.same(
     progress,

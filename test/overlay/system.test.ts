@@ -43,6 +43,30 @@ eachShell(t, 'slots', (t, machine) => {
   t.same(machine.ask('slots'), ['failed RAUC RAUC does not answer'])
 })
 
+eachShell(t, 'slots: while RAUC installs, its last words', (t, machine) => {
+  const busy = `echo 'Error retrieving slot status via D-Bus: GDBus.Error: already processing a different method' >&2; exit 1`
+  machine.environment('ORDER=A B', 'B_OK=1')
+  machine.stub('rauc', busy)
+  t.match(machine.ask('slots'), [/^failed RAUC /], 'it was not asked before in this boot')
+  machine.stub('rauc', `echo 'a warning' >&2; echo '{"booted":"A"}'`)
+  t.equal(machine.ask('slots')[0], 'data {"booted":"A"} ')
+  machine.stub('rauc', busy)
+  machine.environment('B_OK=0')
+  machine.write('/data/system/boot/pending', 'slot=B\nversion=2.0.0\nstate=installing\n')
+  const pending = 'data pending slot=B version=2.0.0 state=installing'
+  t.same(machine.ask('slots'), ['data {"booted":"A"} ', 'data env ORDER=A,B B_OK=0', pending, 'done'], 'all else is of now')
+  rmSync(machine.at('/data/system/boot/pending'))
+  t.equal(machine.ask('slots')[2], 'data pending slot=B state=installing', 'an installation by others')
+  machine.stub('rauc', `echo '{"booted":"A","more":1}'; exit 1`)
+  t.same(machine.ask('slots'), ['failed RAUC RAUC does not answer'], 'broken is not busy')
+  machine.stub('rauc', busy)
+  t.equal(machine.ask('slots')[0], 'data {"booted":"A"} ', 'and nothing to be kept')
+  t.same(
+    machine.list('/run').filter((name) => name.includes('rauc')),
+    ['camera-rauc-status'],
+  )
+})
+
 eachShell(t, 'install', (t, machine) => {
   machine.environment('ORDER=A B')
   machine.write(BUNDLE, 'bundle')

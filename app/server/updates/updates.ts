@@ -121,6 +121,8 @@ export class Updates implements Component {
     const current = await this.release()
     const rules = this.rules(current)
     const { pending } = await this.slots(current.version)
+    // Not by this server, which would have said so above: one that ran before it began it, or a fleet server.
+    if (pending?.state === 'installing') throw new Conflict('An update is being installed', 'busy')
     // The other slot holds the only release that is known to work.
     if (pending?.state === 'on_trial')
       throw new Conflict('The release that runs is on trial: wait until it is confirmed', 'trial')

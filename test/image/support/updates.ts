@@ -17,12 +17,14 @@ export function install(api: Api, id: Json | undefined, restart: boolean): Promi
   return api.post('/api/system/updates/install', { update_id: id, restart_after: restart })
 }
 
-/** Follows the job to its end; `seen` gets each value of its progress. */
-export async function installed(api: Api, started: Answer, seen: number[] = []): Promise<Json> {
+/** Follows the job to its end; `seen` gets each value of its progress, `states` what the status says of the update on the way. */
+export async function installed(api: Api, started: Answer, seen: number[] = [], states?: Set<string>): Promise<Json> {
   if (started.status !== 200) throw new Error(`the installation does not start: ${JSON.stringify(started.body)}`)
   const { body } = await until(
     async () => {
       const answer = await api.get(`/api/jobs/${started.body.job_id}`)
+      if (states?.has('installing') === false && String(answer.body.status) === 'running')
+        states.add(String((await updateStatus(api)).pending?.state))
       const progress = Number(answer.body.progress)
       if (progress !== seen.at(-1)) seen.push(progress)
       return answer

@@ -263,10 +263,13 @@ t.test('bundles that are here', async (t) => {
     t.match(await api.delete(`${PATH}/upload/upload:new.raucb`), { status: 200 })
   })
 
-  await t.test('not while the release that runs is on trial', async (t) => {
+  await t.test('not while the release that runs is on trial, or another installation goes on', async (t) => {
     const asked = system.asked('install').length
     system.answer('slots', [...slots().slice(0, -1), 'data pending slot=A version=1.2.3 state=installed', 'done'])
     t.match(await install('media:stick/new.raucb'), { status: 409, body: { error: { code: 'CONFLICT', details: 'trial' } } })
+    system.answer('slots', [...slots().slice(0, -1), 'data pending slot=B state=installing', 'done'])
+    t.match((await api.get(`${PATH}/status`)).body.pending, { slot: 'B', version: null, state: 'installing' })
+    t.match(await install('media:stick/new.raucb'), { status: 409, body: { error: { code: 'CONFLICT', details: 'busy' } } })
     t.equal(system.asked('install').length, asked)
   })
 })
