@@ -5,15 +5,19 @@
 import { lstatSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { ApiError, type ErrorCode, UnsupportedSetting } from '../errors.ts'
+import { Turnstile } from '../turnstile.ts'
 
 const WORD = /^[A-Za-z0-9._:,/=+@%-]{1,255}$/
 const MAX_REQUEST = 1024
 const MAX_LINE = 256 * 1024
 const MAX_ANSWER = 4 * 1024 * 1024
 const DEFAULT_TIMEOUT_MS = 15_000
+/** The socket takes 8 connections and drops others: what this process leaves is for the work that one before it began. */
+const AT_ONCE = 4
+const WAITING = 32
 
 export interface AskOptions {
-  /** For the whole answer. */
+  /** For the whole answer, from when it is asked for: before that, a request may wait for its turn. */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
   /** The fraction is from 0 to 1. */
@@ -55,6 +59,10 @@ export class AgentBroken extends Error {
 }
 
 export class SystemAgent {
+  private readonly turnstile = new Turnstile(AT_ONCE, WAITING, () => {
+    return new ApiError('SERVICE_UNAVAILABLE', 'The system service has too much to do', 'system', { 'Retry-After': '1' })
+  })
+
   constructor(private readonly socketPath: string) {}
 
   /** Whether this is the appliance. */
@@ -76,17 +84,23 @@ export class SystemAgent {
     }
   }
 
-  /** The data lines. Throws `UnsupportedSetting`, `AgentFailure` or `AgentBroken`; the signal's reason where that ends it. */
+  /**
+   * The data lines. Throws `UnsupportedSetting`, `AgentFailure` or `AgentBroken`; SERVICE_UNAVAILABLE where too many ask; the signal's reason where
+   * that ends it.
+   */
   async ask(words: readonly string[], options: AskOptions = {}): Promise<string[]> {
     const request = words.join(' ')
     if (words.length === 0 || !words.every((word) => WORD.test(word)) || request.length >= MAX_REQUEST)
       throw new Error(`no request for the system service: ${JSON.stringify(request.slice(0, MAX_REQUEST))}`)
     this.require()
-    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
+    return this.turnstile.pass(() => this.send(request, options), options.signal)
+  }
+
+  private send(request: string, { signal, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress }: AskOptions): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const socket = createConnection(this.socketPath)
-      const answer = new Answer(options.onProgress)
+      const answer = new Answer(onProgress)
       // Whatever comes first decides; closing the connection tells the service that nobody waits any more.
       const settle = (act: () => void) => {
         clearTimeout(timer)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { AgentBroken, AgentFailure, SystemAgent } from '../../../app/server/platform/index.ts'
+import { until } from '../../support/api.ts'
 import { DATA, startFakeSystem } from '../../support/fake-system.ts'
 
 t.test('data lines are the answer, progress goes to who wants it', async (t) => {
@@ -67,6 +68,32 @@ t.test('no answer in time, and a caller who gives up, end the connection', async
   await t.rejects(asked, /given up/)
   await t.rejects(agent.ask(['slow'], { signal: controller.signal }), /given up/)
   await Promise.all(gone)
+})
+
+t.test('few connections at once: the others wait for their turn, and too many are refused', async (t) => {
+  const go: (() => void)[] = []
+  let [open, most] = [0, 0]
+  const system = await startFakeSystem(t, {
+    slow: async (_args, { say }) => {
+      most = Math.max(most, ++open)
+      await new Promise<void>((resolve) => go.push(resolve))
+      open--
+      say('done')
+    },
+  })
+  const agent = new SystemAgent(system.socket)
+  const all = Array.from({ length: 36 }, () => agent.ask(['slow'], { timeoutMs: 20_000 }))
+  await t.rejects(agent.ask(['slow']), { code: 'SERVICE_UNAVAILABLE', details: 'system' })
+  for (let done = 0; done < all.length; done++) {
+    await until(
+      () => go.length,
+      (waiting) => waiting > 0,
+      'a request',
+    )
+    go.shift()?.()
+  }
+  t.same(await Promise.all(all), Array(36).fill([]))
+  t.same([most, system.requests.length], [4, 36])
 })
 
 t.test('only words that the service would take are sent', async (t) => {

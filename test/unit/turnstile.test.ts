@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Turnstile } from '../../../app/server/files/turnstile.ts'
+import { Turnstile } from '../../app/server/turnstile.ts'
 
 t.test('so many at once, the next in the order in which they came, and the rest refused', async (t) => {
   const turnstile = new Turnstile(2, 2, () => new Error('full'))
@@ -31,4 +31,19 @@ t.test('work that fails leaves its place', async (t) => {
     { message: 'broken' },
   )
   t.equal(await turnstile.pass(() => Promise.resolve(7)), 7)
+})
+
+t.test('who gives up leaves the row', async (t) => {
+  const turnstile = new Turnstile(1, 1, () => new Error('full'))
+  let end = () => {}
+  const first = turnstile.pass(() => new Promise<void>((resolve) => (end = resolve)))
+  const given = new AbortController()
+  const second = turnstile.pass(() => Promise.resolve(), given.signal)
+  given.abort(new Error('given up'))
+  await t.rejects(second, { message: 'given up' })
+  const third = turnstile.pass(() => Promise.resolve(3))
+  end()
+  await first
+  t.equal(await third, 3)
+  t.equal(await turnstile.pass(() => Promise.resolve(4)), 4)
 })

@@ -10,8 +10,9 @@ export class Turnstile {
     readonly refusal: () => Error,
   ) {}
 
-  async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inside >= this.atOnce) await this.#turn()
+  /** Whose signal is given leaves the row with it, and throws its reason. */
+  async pass<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.#inside >= this.atOnce) await this.#turn(signal)
     else this.#inside++
     try {
       return await work()
@@ -23,8 +24,19 @@ export class Turnstile {
     }
   }
 
-  #turn(): Promise<void> {
+  #turn(signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.length >= this.waiting) throw this.refusal()
-    return new Promise((resolve) => this.#waiting.push(resolve))
+    return new Promise((resolve, reject) => {
+      const enter = () => {
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      this.#waiting.push(enter)
+    })
   }
 }
