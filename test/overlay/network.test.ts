@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { eachShell, Machine, SHELLS } from './machine.ts'
@@ -72,10 +72,30 @@ eachShell(t, 'a trial that cannot be armed or put into force leaves all as it wa
   t.same(machine.ask('network-trials'), ['done'])
 })
 
+eachShell(t, 'what is on trial is taken back also while the interface is away', (t, machine) => {
+  wired(machine)
+  const change = () => t.same(machine.ask('network-set eth0 static 10.0.0.2/8 - -'), ['done'])
+  change()
+  machine.stub('networkctl', '[ "$1" != reconfigure ]')
+  t.match(machine.ask('network-revert eth0'), [/^failed NETWORK /], 'one that is there must take them')
+  machine.stub('networkctl')
+  change()
+  rmSync(machine.at('/sys/class/net/eth0'), { recursive: true })
+  machine.stub('networkctl', '[ "$1" != reconfigure ]')
+  machine.forgetCalls()
+  t.equal(machine.run('network', ['revert', 'eth0']).status, 0, 'as the timer does it')
+  t.notOk(machine.has(LIVE))
+  t.notOk(machine.has(TRIAL))
+  t.equal(machine.calls('networkctl')[0], 'networkctl reload', 'it comes back to what held before')
+  t.match(machine.ask('network-set eth0 dhcp'), [/^failed NO_INTERFACE /])
+})
+
 eachShell(t, 'what is refused', (t, machine) => {
   wired(machine)
   for (const name of ['lo', 'eth1', '../eth0', '.', '..', 'a/b', 'averylongnameofaninterface'])
     t.match(machine.ask(`network-set ${name} dhcp`), [/^failed NO_INTERFACE /], name)
+  for (const name of ['lo', '../eth0', '.', 'averylongnameofaninterface'])
+    t.match(machine.ask(`network-revert ${name}`), [/^failed NO_INTERFACE /], name)
   for (const bad of [
     'dhcp x',
     'static',
