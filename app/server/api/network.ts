@@ -85,7 +85,7 @@ function changing(parts: NetworkParts): Route[] {
         'address; else the device takes it back by itself. A static configuration needs `ip_address` and `netmask`; without `gateway` there ' +
         'is no default route. With DHCP the network gives all other values, and none may be sent. IPv6 configures itself. CONFLICT where ' +
         'the subnet overlaps with that of another interface, or a change of this one is on trial. Events: `config` `network_changed`, ' +
-        '`network_confirmed`, `network_reverted` (`reason`: timeout, asked, failed, reset).',
+        '`network_confirmed`, `network_reverted` (`reason`: timeout, asked, failed, reset), `network_failed` (it cannot be taken back).',
       params: Name,
       body: Change,
       response: Announced,
@@ -141,8 +141,11 @@ function changing(parts: NetworkParts): Route[] {
       method: 'POST',
       path: '/api/network/reset',
       summary: 'Back to the factory network: every interface on DHCP, and nothing kept',
-      description: 'Acts when the answer has gone out, and at once for good: there is no trial. `confirm` must be true.',
-      body: Type.Object({ confirm: Type.Literal(true) }, closed),
+      description:
+        'Acts when the answer has gone out, and at once for good: there is no trial, and what is on trial ends. Needs no body; `confirm`, ' +
+        'where it is sent, must be true.',
+      body: Type.Object({ confirm: Type.Optional(Type.Literal(true, { default: true })) }, closed),
+      bodyOptional: true,
       response: Success,
       errors: ['CONFLICT', 'UNSUPPORTED_SETTING'],
       handler: () => {

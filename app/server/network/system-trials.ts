@@ -11,10 +11,19 @@ export class SystemTrials {
     private readonly log: Logger,
   ) {}
 
+  /** One that is over already is as good. */
+  async takeBack(name: string): Promise<void> {
+    try {
+      await this.agent.ask(['network-revert', name])
+    } catch (error) {
+      if (!(error instanceof AgentFailure && error.code === 'NO_TRIAL')) throw error
+    }
+  }
+
   /** What was done half is taken back now rather than in a minute. */
   async undo(name: string): Promise<void> {
     try {
-      await this.agent.ask(['network-revert', name])
+      await this.takeBack(name)
     } catch (error) {
       this.log.info({ interface: name, error: errorText(error) }, 'nothing was taken back')
     }

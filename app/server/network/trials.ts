@@ -3,12 +3,19 @@
  * after a minute by itself, whatever has become of this server, unless the client confirms it over the new address. This class knows what is on
  * trial, decides whether a confirmation proves anything, and tells what became of each change.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { actingAsDevice } from '../actor.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
 import { Conflict, errorText, NotFound } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { NetworkInterface, NetworkReader, SystemAgent } from '../platform/index.ts'
+import {
+  AgentBroken,
+  type ConfiguredNetwork,
+  type NetworkInterface,
+  type NetworkReader,
+  type SystemAgent,
+} from '../platform/index.ts'
 import { nextPhase, type TrialEvent, type TrialPhase } from './machine.ts'
 import { type InterfaceRequest, type Plan, planFor, requestWords } from './plan.ts'
 import { confirmationProves } from './proof.ts'
@@ -28,9 +35,15 @@ interface Trial {
   phase: TrialPhase
   /** On the steady clock, in milliseconds; null until the change is in force. */
   endsAt: number | null
+  /** The system service was asked to keep it and did not answer. */
+  mayBeKept: boolean
   overdue: number
   timer: NodeJS.Timeout | undefined
 }
+
+type End = readonly [type: string, data: Record<string, unknown>]
+
+const UNTIMED = { endsAt: null, mayBeKept: false, overdue: 0, timer: undefined } as const
 
 export interface TrialOptions {
   /** The ports that clients reach this server through. */
@@ -84,7 +97,7 @@ export class NetworkTrials implements Component {
     if (this.action) throw new Conflict('The network is about to be reset or restarted')
     const { network } = this.reader.link(name)
     const lost = plan.method === 'dhcp' ? network.addresses.map((entry) => entry.split('/')[0] ?? '') : []
-    const trial: Trial = { interface: name, plan, lost, phase: 'announced', endsAt: null, overdue: 0, timer: undefined }
+    const trial: Trial = { interface: name, plan, lost, phase: 'announced', ...UNTIMED }
     this.trials.set(name, trial)
     this.tell(trial, 'network_changed', { ...described(plan), confirm_within_seconds: CONFIRM_WITHIN_SECONDS })
     trial.timer = setTimeout(() => void this.apply(trial), this.options.answerMs ?? ANSWER_MS)
@@ -101,7 +114,8 @@ export class NetworkTrials implements Component {
     try {
       await this.agent.ask(['network-keep', name])
     } catch (error) {
-      // It may have been too late: then the trial's end is told now.
+      // It may have been too late: then the trial's end is told now. Or it is only slow: then it may be kept all the same.
+      trial.mayBeKept ||= error instanceof AgentBroken
       this.step(trial, 'failed')
       this.lookAfter(trial, 0)
       throw trialRefusal(error)
@@ -186,11 +200,8 @@ export class NetworkTrials implements Component {
     if (this.stopped) return
     for (const [name, ms] of running) {
       if (this.trials.has(name)) continue
-      const { addresses, method, gateways, dns } = this.reader.link(name).network
-      const [address = '', prefix = ''] = addresses[0]?.split('/') ?? []
-      const fixed = { method: 'static', address, prefix: Number(prefix), gateway: gateways[0] ?? null, dns } as const
-      const plan: Plan = method === 'static' ? fixed : { method: 'dhcp' }
-      const trial: Trial = { interface: name, plan, lost: [], phase: 'trial', endsAt: null, overdue: 0, timer: undefined }
+      const plan = planOf(this.reader.link(name).network) ?? { method: 'dhcp' }
+      const trial: Trial = { interface: name, plan, lost: [], phase: 'trial', ...UNTIMED }
       this.trials.set(name, trial)
       this.log.info({ interface: name, seconds: Math.round(ms / 1000) }, 'a network change is on trial')
       this.lookAfter(trial, ms)
@@ -206,32 +217,33 @@ export class NetworkTrials implements Component {
   }
 
   private async seeWhetherOver(trial: Trial): Promise<void> {
-    const over = await this.isOver(trial)
+    const end = await this.findEnd(trial)
     // A confirmation or a reset came in between.
     if (this.stopped || trial.phase !== 'trial' || this.trials.get(trial.interface) !== trial) return
-    if (over) {
+    if (end !== null) {
       this.step(trial, 'end')
       this.step(trial, 'done')
-      this.tell(trial, 'network_reverted', { reason: 'timeout' })
+      this.tell(trial, ...end)
     } else {
-      const due = (trial.endsAt ?? 0) - performance.now()
+      const due = trial.mayBeKept ? 0 : (trial.endsAt ?? 0) - performance.now()
       this.lookAfter(trial, Math.max(due, this.options.overdueCheckMs ?? OVERDUE_CHECK_MS))
     }
   }
 
-  /** Asks the system service; one that forgets to take a change back is told to. */
-  private async isOver(trial: Trial): Promise<boolean> {
+  /** The event that tells of it, null before. Asks the system service; one that forgets to take a change back is told to. */
+  private async findEnd(trial: Trial): Promise<End | null> {
     const due = performance.now() >= (trial.endsAt ?? 0)
     if (due) trial.overdue += 1
     try {
       const over = !(await this.system.underWay()).has(trial.interface)
-      if (over || trial.overdue < OVERDUE_CHECKS) return over
-      await this.agent.ask(['network-revert', trial.interface])
-      return true
+      if (!over && trial.overdue < OVERDUE_CHECKS) return null
+      if (!over) await this.system.takeBack(trial.interface)
     } catch (error) {
       this.log.error({ interface: trial.interface, error: errorText(error) }, 'the end of a network trial is not known')
-      return trial.overdue >= OVERDUE_CHECKS
+      return trial.overdue < OVERDUE_CHECKS ? null : ['network_failed', { action: 'revert', error: errorText(error) }]
     }
+    const kept = trial.mayBeKept && isDeepStrictEqual(planOf(this.reader.link(trial.interface).network), trial.plan)
+    return kept ? ['network_confirmed', described(trial.plan)] : ['network_reverted', { reason: 'timeout' }]
   }
 
   private current(name: string, phases: readonly TrialPhase[] = ['trial']): Trial {
@@ -263,6 +275,13 @@ function interfaceOf(all: readonly NetworkInterface[], name: string): NetworkInt
   const found = all.find((one) => one.name === name)
   if (!found) throw new NotFound(`interface ${name}`)
   return found
+}
+
+/** Null where nothing is configured. */
+function planOf({ method, addresses, gateways, dns }: ConfiguredNetwork): Plan | null {
+  if (method !== 'static') return method && { method }
+  const [address = '', prefix = ''] = addresses[0]?.split('/') ?? []
+  return { method, address, prefix: Number(prefix), gateway: gateways[0] ?? null, dns }
 }
 
 function described(plan: Plan): Record<string, unknown> {

@@ -242,6 +242,34 @@ t.test('a confirmation that comes too late is refused, and the end is told', asy
   t.match(await here.told('network_reverted'), { data: { reason: 'timeout' } })
 })
 
+t.test('one that cannot be taken back is not told as taken back', async (t) => {
+  const here = await rig(t, { expires: 100 })
+  here.system.answer('network-trials', [DATA({ interface: 'eth0', expires: new Date().toISOString() }), 'done'])
+  here.system.answer('network-revert', ['failed NETWORK the network service does not take it'])
+  await here.call('PUT', ETH0, STATIC)
+  t.match(await here.told('network_failed'), { data: { interface: 'eth0', action: 'revert', error: /does not take it/ } })
+  t.notOk(here.events.some(({ type }) => type === 'network_reverted'))
+})
+
+for (const kept of [true, false]) {
+  t.test(`a system service that does not answer whether it keeps it: ${kept ? 'kept' : 'taken back'}`, async (t) => {
+    const here = await rig(t)
+    const { call, net, system } = here
+    await reachable(here)
+    const { ip_address, gateway, dns_servers } = STATIC
+    net.networkd(2, `[Network]\nAddress=${ip_address}/24\nGateway=${gateway}\nDNS=${dns_servers}\n`)
+    system.answer('network-keep', (_, { close }) => close())
+    t.match(await call('POST', `${ETH0}/confirm`), { status: 500 })
+    t.not(await onTrial(here), null, 'as long as the system service is at it')
+    if (!kept) net.networkd(2, '[Network]\nDHCP=yes\n')
+    system.answer('network-trials', ['done'])
+    const [told, other] = kept ? ['network_confirmed', 'network_reverted'] : ['network_reverted', 'network_confirmed']
+    t.match(await here.told(told), { data: kept ? { ip_address, gateway } : { reason: 'timeout' } })
+    t.notOk(here.events.some(({ type }) => type === other))
+    t.equal(trialIn((await call('GET', '/api/network/config')).body), null)
+  })
+}
+
 t.test('a change that the system service refuses is told as taken back', async (t) => {
   const here = await rig(t)
   here.system.answer('network-set', ['failed INVALID no such thing'])
@@ -298,7 +326,6 @@ t.test('what is refused changes nothing', async (t) => {
   }
   t.match(await call('POST', '/api/network/interfaces/eth9/confirm'), { status: 404 })
   t.match(await call('DELETE', '/api/network/interfaces/eth9/trial'), { status: 404 })
-  t.match(await call('POST', '/api/network/reset', {}), { status: 400 })
   t.match(await call('POST', '/api/network/reset', { confirm: false }), { status: 400 })
   t.same(
     system.requests.filter((line) => line !== 'network-trials'),
@@ -321,6 +348,14 @@ t.test('reset and restart act after their answer; a reset ends what is on trial'
   )
   t.match(await here.told('network_reverted'), { data: { interface: 'eth0', reason: 'reset' } })
   t.same(system.asked('network-reset'), ['network-reset'])
+  for (const [index, body] of [undefined, {}].entries()) {
+    t.match(await call('POST', '/api/network/reset', body), { status: 200 }, 'none of its fields must be sent')
+    await until(
+      () => system.asked('network-reset').length,
+      (asked) => asked === index + 2,
+      'the reset',
+    )
+  }
   t.match(await call('POST', '/api/network/restart'), { status: 200 })
   await until(
     () => system.asked('network-restart').length,
