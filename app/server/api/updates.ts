@@ -146,10 +146,11 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
       ...shared,
       method: 'POST',
       path: `${PATH}/rollback`,
-      summary: 'Go back to the release in the other slot',
+      summary: 'Go back to the release in the other slot, or call an update off that waits for its restart',
       description:
         'The device answers and then restarts, also during a recording, which is ended properly. All data is kept: `preserve_data: false` is ' +
-        'refused, a factory reset is what removes it.',
+        'refused, a factory reset is what removes it. While a release waits for a restart (`pending` of the status), that is called off instead: ' +
+        'the answer names what runs, with `restarting: false`, and nothing restarts.',
       body: Type.Object(
         {
           target_version: Type.Optional(Version),
@@ -161,8 +162,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
       response: Type.Intersect([Success, Type.Object({ slot: Type.String(), version: Version, restarting: Restarting })]),
       errors: ['CONFLICT', 'UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: async ({ body }) => {
-        const other = await updates.rollback(body.target_version, body.preserve_data ?? true)
-        return { success: true, ...other, restarting: true }
+        return { success: true, ...(await updates.rollback(body.target_version, body.preserve_data ?? true)) }
       },
     }),
     route({

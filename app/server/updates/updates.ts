@@ -17,7 +17,7 @@ import { download } from './net.ts'
 import { offeredByIndex, offeredHere } from './offer.ts'
 import type { Settings } from './settings.ts'
 import type { Bundle, Incoming, Shelf } from './shelf.ts'
-import { interpretSlots } from './slots.ts'
+import { interpretSlots, type Pending, type Slot } from './slots.ts'
 
 const INSTALL_MS = 60 * 60_000
 const JOB_MS = 3 * INSTALL_MS
@@ -43,6 +43,13 @@ export interface InstallRequest {
   readonly updateId: string
   readonly backupConfig: boolean
   readonly restartAfter: boolean
+}
+
+/** What the device starts from now on. */
+export interface WayBack {
+  readonly slot: string
+  readonly version: string
+  readonly restarting: boolean
 }
 
 /** From the index, not here yet; or a file here. */
@@ -138,34 +145,49 @@ export class Updates implements Component {
     return jobs.begin('update_install', work, { limitMs: JOB_MS, role: 'admin' })
   }
 
-  /** Makes the other slot the one that is started, and restarts. */
-  async rollback(targetVersion: string | undefined, preserveData: boolean): Promise<{ slot: string; version: string }> {
-    const { agent, restart, bus } = this.parts
+  /** Makes the other slot the one that is started, and restarts; while it waits to be started anyway, that is called off instead. */
+  async rollback(targetVersion: string | undefined, preserveData: boolean): Promise<WayBack> {
+    const { agent, restart } = this.parts
     agent.require('updates')
     if (!preserveData)
       throw new UnsupportedSetting('body.preserve_data', 'A rollback keeps all data; a factory reset is what removes it')
     restart.check()
     const unblock = restart.block('The device goes back to its other release')
     try {
-      const other = await this.makePrimary(targetVersion)
-      bus.publish('config', 'update_rolled_back', { slot: other.slot, version: other.version })
-      restart.soon('rollback')
-      return other
+      const current = await this.release()
+      const found = await this.slots(current.version)
+      if (found.pending?.state === 'waits_for_restart')
+        return await this.callOff(found.booted, current.version, found.pending, targetVersion)
+      return await this.goBack(found.slots, targetVersion)
     } finally {
       unblock()
     }
   }
 
-  private async makePrimary(targetVersion: string | undefined): Promise<{ slot: string; version: string }> {
-    const { slots } = await this.slots()
+  private async goBack(slots: readonly Slot[], targetVersion: string | undefined): Promise<WayBack> {
     const other = slots.find(({ state }) => state === 'inactive')
     if (!other || other.version === null) throw new Conflict('There is no other release on this device', 'slots')
     if (other.boot_status !== 'good')
       throw new Conflict(`The release ${other.version} is not fit to be started`, `slot ${other.name}`)
     if (targetVersion !== undefined && targetVersion !== other.version)
       throw new Conflict(`The other release on this device is ${other.version}`, 'body.target_version')
-    await this.parts.agent.askForClient(['activate', other.name])
-    return { slot: other.name, version: other.version }
+    const [slot, version] = [other.name, other.version]
+    await this.parts.agent.askForClient(['activate', slot])
+    this.parts.bus.publish('config', 'update_rolled_back', { slot, version })
+    this.parts.restart.soon('rollback')
+    return { slot, version, restarting: true }
+  }
+
+  private async callOff(booted: string | null, version: string, waiting: Pending, targetVersion?: string): Promise<WayBack> {
+    if (booted === null) throw new Conflict('It is not known which slot runs', 'slots')
+    if (targetVersion !== undefined && targetVersion !== version)
+      throw new Conflict(
+        `A release waits for its restart; it can be called off for ${version}, which runs`,
+        'body.target_version',
+      )
+    await this.parts.agent.askForClient(['activate', booted])
+    this.parts.bus.publish('config', 'update_called_off', { slot: waiting.slot, version: waiting.version })
+    return { slot: booted, version, restarting: false }
   }
 
   async status() {

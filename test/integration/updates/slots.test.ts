@@ -181,6 +181,22 @@ t.test('the way back, restarts, and the fleet', async (t) => {
     t.notMatch(JSON.stringify(everything), TOKEN)
   })
 
+  await t.test('an update that waits for its restart is called off: nothing restarts', async (t) => {
+    system.answer('activate', ['done'])
+    system.answer('slots', slots({ version: '1.3.0', primary: 'rootfs.1' }))
+    const asked = system.asked('activate').length
+    t.match(await rollback({ target_version: '1.3.0' }), { status: 409, body: { error: { details: 'body.target_version' } } })
+    t.equal(system.asked('activate').length, asked)
+    t.same((await rollback()).body, { success: true, slot: 'A', version: '1.2.3', restarting: false })
+    t.same(system.asked('activate').slice(asked), ['activate A'])
+    const { entries } = (await api.get('/api/audit?action=config.update_called_off')).body
+    t.match(entries as unknown as Json[], [{ username: 'admin', data: { slot: 'B', version: '1.3.0' } }])
+    t.equal((await rollback({ target_version: '1.2.3' })).status, 200)
+    system.answer('activate', ['failed ACTIVATE RAUC is busy'])
+    t.match(await rollback(), { status: 503, body: { error: { message: 'RAUC is busy', details: 'ACTIVATE' } } })
+    system.answer('slots', slots())
+  })
+
   await t.test('back: the answer first, then the restart', async (t) => {
     system.answer('activate', ['done'])
     t.match(await rollback({ target_version: '1.1.0', preserve_data: true }), {
