@@ -5,6 +5,9 @@
 # The newer valid copy counts; the other one is written, so that a torn write costs one change and never the whole.
 # `stage` and <slot>_STAGE keep how far the last try came: `loader` before the kernel is in memory, `kernel` when it is started.
 
+# The system takes root and data from the kind of disc that this script came from: another one may bear partitions of the same names.
+if test -z "${camera_disk}"; then setenv camera_disk ${devtype}; fi
+
 setenv names "BOOT_ORDER BOOT_A_LEFT BOOT_B_LEFT A_STAGE B_STAGE stage machine_id serial factory_reset trial"
 setenv state "${devtype} ${devnum}#bootstate"
 setenv size 0x10000
@@ -96,7 +99,7 @@ setenv load_slot 'load ${from} ${kernel_addr_r} /boot/vmlinuz && run load_fdt'
 # start: counts the try and boots ${slot}; comes back where it cannot be loaded.
 setenv start 'echo "boot: slot ${slot}, ${left} tries left"; setenv stage loader; setenv ${slot}_STAGE loader; run save; setenv from "${devtype} ${devnum}#${label}"; if run load_slot; then run boot_slot; fi; echo "boot: slot ${slot} cannot be loaded"'
 setenv boot_slot 'setenv stage kernel; setenv ${slot}_STAGE kernel; run save; run load_initrd; run arguments; booti ${kernel_addr_r} ${initrd} ${camera_fdt}'
-setenv arguments 'setenv bootargs "root=PARTLABEL=${label} ro rauc.slot=${slot} panic=5 oops=panic quiet console=${camera_console}"; if test -n "${machine_id}"; then setenv bootargs "${bootargs} systemd.machine_id=${machine_id}"; fi; if test "${factory_reset}" = 1; then setenv bootargs "${bootargs} camera.factory_reset=1"; fi'
+setenv arguments 'setenv bootargs "root=PARTLABEL=${label} camera.disk=${camera_disk} ro rauc.slot=${slot} panic=5 oops=panic quiet console=${camera_console}"; if test -n "${machine_id}"; then setenv bootargs "${bootargs} systemd.machine_id=${machine_id}"; fi; if test "${factory_reset}" = 1; then setenv bootargs "${bootargs} camera.factory_reset=1"; fi'
 
 setenv try_A 'if itest ${BOOT_A_LEFT} -gt 0; then setexpr BOOT_A_LEFT ${BOOT_A_LEFT} - 1; setenv left ${BOOT_A_LEFT}; setenv slot A; setenv label rootfs-a; run start; fi'
 setenv try_B 'if itest ${BOOT_B_LEFT} -gt 0; then setexpr BOOT_B_LEFT ${BOOT_B_LEFT} - 1; setenv left ${BOOT_B_LEFT}; setenv slot B; setenv label rootfs-b; run start; fi'
