@@ -11,7 +11,8 @@ import { licenceRecord, packagesOf } from './licences.ts'
 import { fetchPackage, lockedPackage } from './npm-package.ts'
 import { bundleServer, ROOT } from './server-bundle.ts'
 
-const DEFAULT_NODE = '24.21.0'
+/** What the firmware carries. */
+const DEFAULT_NODE = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { config: { node: string } }).config.node
 /** Of the packages `node-linux-ARCH`: Node's own executables. */
 const NODE_INTEGRITY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '24.21.0': {

@@ -77,7 +77,7 @@ loads() { # DEFCONFIG
   python3 scripts/buildroot/check_config.py loaded "$out/.config" "buildroot-external/configs/$1" || return 1
   make --silent -C "$BUILDROOT_DIR" BR2_EXTERNAL="$PWD/buildroot-external" O="$out" show-info >"$work/info.json" || return 1
   python3 scripts/buildroot/check_config.py hashes "$work/info.json" "$BUILDROOT_DIR" || return 1
-  python3 scripts/buildroot/sbom.py "$work/info.json" package-lock.json check 1 >"$work/sbom.json" || return 1
+  python3 scripts/buildroot/sbom.py "$work/info.json" package-lock.json check 1 24 >"$work/sbom.json" || return 1
   python3 scripts/buildroot/licences.py "$work/sbom.json" >"$work/licences.csv"
 }
 

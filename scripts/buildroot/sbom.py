@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""sbom.py SHOW-INFO PACKAGE-LOCK NAME VERSION: what an image contains, as CycloneDX 1.5 JSON on standard output.
+"""sbom.py SHOW-INFO PACKAGE-LOCK NAME VERSION NODE: what an image contains, as CycloneDX 1.5 JSON on standard output.
 
-The packages of the target come from Buildroot's `show-info`, those inside the server from the lock file (not the ones for development). Deterministic: the
-same input gives the same output."""
+The packages of the target come from Buildroot's `show-info`, those inside the server from the lock file (not the ones for development); NODE is the version
+of the Node.js that the server's executable is made of. Deterministic: the same input gives the same output."""
 import json
 import sys
 import uuid
@@ -52,6 +52,19 @@ def npm_packages(lock):
         yield component
 
 
+def node_runtime(version):
+    """Node.js, of which Buildroot knows nothing: it comes with the server's executable."""
+    return {
+        "type": "application",
+        "bom-ref": "server/nodejs",
+        "name": "nodejs",
+        "version": version,
+        "purl": f"pkg:generic/nodejs@{version}",
+        "cpe": f"cpe:2.3:a:nodejs:node.js:{version}:*:*:*:*:*:*:*",
+        "licenses": [{"license": {"name": "MIT"}}],
+    }
+
+
 def dependencies(info, components):
     """Who needs whom, as far as both are listed."""
     known = {component["bom-ref"] for component in components}
@@ -61,8 +74,8 @@ def dependencies(info, components):
             yield {"ref": f"buildroot/{name}", "dependsOn": needs}
 
 
-def bill(info, lock, name, version):
-    components = list(target_packages(info)) + list(npm_packages(lock))
+def bill(info, lock, name, version, node):
+    components = [*target_packages(info), node_runtime(node), *npm_packages(lock)]
     root = f"firmware/{name}"
     return {
         "bomFormat": "CycloneDX",
@@ -77,9 +90,9 @@ def bill(info, lock, name, version):
 
 
 def main():
-    info_file, lock_file, name, version = sys.argv[1:]
+    info_file, lock_file, name, version, node = sys.argv[1:]
     with open(info_file, encoding="utf-8") as info, open(lock_file, encoding="utf-8") as lock:
-        json.dump(bill(json.load(info), json.load(lock), name, version), sys.stdout, indent=1)
+        json.dump(bill(json.load(info), json.load(lock), name, version, node), sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 

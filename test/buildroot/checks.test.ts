@@ -102,7 +102,7 @@ t.test('the bill of materials has what is in the image, and only that', async (t
     'node_modules/tester': { version: '4.0.0', dev: true },
   }
   await writeFile(lock, JSON.stringify({ packages }))
-  const run = () => python(join(ROOT, 'scripts/buildroot/sbom.py'), info, lock, 'camera-server-x', '1.0.0')
+  const run = () => python(join(ROOT, 'scripts/buildroot/sbom.py'), info, lock, 'camera-server-x', '1.0.0', '24.9.8')
   const { code, out } = await run()
   t.equal(code, 0)
   const bill = JSON.parse(out)
@@ -115,7 +115,7 @@ t.test('the bill of materials has what is in the image, and only that', async (t
   t.match(bill.serialNumber, /^urn:uuid:[0-9a-f-]{36}$/)
   t.same(
     bill.components.map((component: { purl: string }) => component.purl),
-    ['pkg:generic/alpha@1.2', 'pkg:generic/beta@0.1', 'pkg:npm/%40a/b@3.0.0'],
+    ['pkg:generic/alpha@1.2', 'pkg:generic/beta@0.1', 'pkg:generic/nodejs@24.9.8', 'pkg:npm/%40a/b@3.0.0'],
   )
   t.same(bill.dependencies[1], { ref: 'buildroot/alpha', dependsOn: ['buildroot/beta'] })
   t.equal((await run()).out, out, 'the same again')
