@@ -54,15 +54,18 @@ keys: ## development keys for update bundles in build/keys
 bundle: ## a signed update bundle of a root file system (ARGS="--root TREE --version V --out FILE")
 	@scripts/image/bundle.sh $(ARGS)
 
-image: board-named ## the firmware of a board with Buildroot (BOARD=…; BUILDROOT_DIR, VERSION, CHANNEL=release, KEYS, BR2_DL_DIR)
+image: board-named ## the firmware of a board with Buildroot (BOARD=…; BUILDROOT_DIR, VERSION, CHANNEL=release, KEYS, SIGNING_KEY, BR2_DL_DIR)
 	@$(MAKE) --no-print-directory sea ARCH=$(shell sed -n 's/^SEA_ARCH=//p' board/$(BOARD)/board.env 2>/dev/null)
 	@[ "$(CHANNEL)" = release ] || [ -n "$(KEYS)" ] || $(MAKE) --no-print-directory keys
+	@scripts/install.sh buildroot
 	@scripts/buildroot/build.sh image $(BOARD)
 
 image-config: board-named ## Buildroot's configuration of a board (BOARD=…; BUILDROOT_DIR)
+	@scripts/install.sh buildroot
 	@scripts/buildroot/build.sh config $(BOARD)
 
 image-menuconfig: board-named ## change Buildroot's configuration of a board and keep it (BOARD=…; BUILDROOT_DIR)
+	@scripts/install.sh buildroot
 	@scripts/buildroot/build.sh menuconfig $(BOARD)
 
 .PHONY: board-named

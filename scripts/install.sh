@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what is missing on a Debian machine: `install.sh build` for `make run`, `install.sh test` for `make test` as well, `install.sh bench`
-# for what the benches compare with, `install.sh image` for the executables and images of the firmware,
-# `install.sh check-image` for `make check-image`.
+# for what the benches compare with, `install.sh image` for the executables and the reference image of the firmware, `install.sh buildroot` for
+# `make image`, `install.sh check-image` for `make check-image`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,6 +21,10 @@ image_packages=(
   qemu-system-x86 qemu-utils ovmf
 )
 
+# What Buildroot asks for before it builds anything.
+buildroot_packages=(
+  bc bzip2 ca-certificates cpio diffutils file findutils g++ gzip libncurses-dev openssl patch perl python3 rsync tar unzip wget xz-utils
+)
 # Little enough for `make test`.
 check_packages=(
   shellcheck busybox-static u-boot-tools grub-common genimage dosfstools mtools e2fsprogs squashfs-tools rauc openssl nftables cpio binutils xz-utils
@@ -33,8 +37,9 @@ case "${1:-build}" in
   test) packages+=("${test_packages[@]}") ;;
   bench) packages+=("${test_packages[@]}" "${bench_packages[@]}") ;;
   image) packages+=("${image_packages[@]}") ;;
+  buildroot) packages+=("${buildroot_packages[@]}") ;;
   check-image) packages+=("${check_packages[@]}") ;;
-  *) echo "usage: $0 build|test|bench|image|check-image" >&2; exit 2 ;;
+  *) echo "usage: $0 build|test|bench|image|buildroot|check-image" >&2; exit 2 ;;
 esac
 
 node_major=$(node --version 2>/dev/null | sed -E 's/^v([0-9]+).*/\1/' || true)

@@ -28,6 +28,10 @@ keys() {
       fail "a release image is not built with a development key: $file ($subject)"
     fi
   done
+  case $KEY in
+    pkcs11:*) ;;
+    *) [ -f "$KEY" ] || fail "no signing key: $KEY" ;;
+  esac
 }
 
 version() {
