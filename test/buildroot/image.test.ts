@@ -147,7 +147,8 @@ t.test('a release refuses development keys', async (t) => {
 })
 
 t.test('a signing key that is not there is told before anything is built; one in a token is not looked for', async (t) => {
-  const check = (key: string) => run(join(ROOT, 'scripts/buildroot/check-keys.sh'), [], { CAMERA_KEYS: keys, CAMERA_SIGNING_KEY: key })
+  const check = (key: string) =>
+    run(join(ROOT, 'scripts/buildroot/check-keys.sh'), [], { CAMERA_KEYS: keys, CAMERA_SIGNING_KEY: key })
   t.match(await check(join(scratch, 'lost.pem')), { code: 1, text: /no signing key: .*lost\.pem/ })
   t.equal((await check('pkcs11:token=update')).code, 0)
 })
