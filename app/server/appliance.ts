@@ -15,6 +15,7 @@ import type { Store } from './store/index.ts'
 import {
   apiAnswers,
   Confirmation,
+  DataLoss,
   Failures,
   picturesCome,
   Shelf,
@@ -55,6 +56,7 @@ export class Appliance implements Component {
       shelf: new Shelf(folder, options.mediaRoot, (file) => inspectBundle(file, options.updateKeyring)),
       settings: this.updatesConfiguration,
       failures: new Failures(agent, store, bus, log),
+      dataLoss: new DataLoss(store, bus, log),
       restart: this.restart,
       jobs,
       backups,

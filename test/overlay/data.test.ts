@@ -7,6 +7,7 @@ import t from 'tap'
 import { eachShell, type Machine } from './machine.ts'
 
 const SIZE = 16 * 1024 * 1024
+const RECREATED = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m
 const DEVICE = '/dev/disk/by-partlabel/data'
 
 /** A partition with the given files, and a mount that shows the folder `inside` in its place as long as there is a file system. */
@@ -71,9 +72,25 @@ eachShell(t, 'a damaged one is repaired, and keeps what is on it', (t, machine) 
 eachShell(t, 'beyond repair: made anew, and that is told', (t, machine) => {
   const device = partition(machine, { 'system/note': 'lost' })
   writeFileSync(device, Buffer.alloc(SIZE, 0x5a))
+  // Nothing is written into it afterwards: no power cut comes in between.
+  machine.stub('mount', 'exit 1')
   t.match(prepare(t, machine), /beyond repair/)
   t.equal(spawnSync('/usr/sbin/e2fsck', ['-fn', device]).status, 0)
-  t.match(machine.read('/../inside/system/data-recreated'), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n$/)
+  t.match(debugfs(device, 'cat system/data-recreated'), RECREATED)
+  t.match(debugfs(device, 'stat system', 'stat system/data-recreated'), /Mode: +0755[\s\S]*Mode: +0644/)
+  t.notOk(machine.has('/run/camera-data-anew'))
+  t.same(debugfs(device, 'ls -p').match(/\/([a-z+]+)\/\//g), ['/lost+found//', '/system//'])
+  prepare(t, machine)
+  t.match(debugfs(device, 'cat system/data-recreated'), RECREATED)
+})
+
+eachShell(t, 'beyond repair when the boot loader asks for a reset: told too, and nothing else is to be done', (t, machine) => {
+  const device = partition(machine)
+  writeFileSync(device, Buffer.alloc(SIZE, 0x5a))
+  machine.boots('A', 1, 'camera.factory_reset=1')
+  t.notMatch(prepare(t, machine), /factory reset/)
+  t.equal(machine.variable('factory_reset'), '')
+  t.match(debugfs(device, 'cat system/data-recreated'), RECREATED)
 })
 
 eachShell(t, 'a check that fails throws nothing away as long as the kernel can mount it', (t, machine) => {

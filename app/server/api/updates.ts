@@ -184,6 +184,11 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
         confirmed: Type.Boolean({ description: 'the running release has shown itself healthy since the server started' }),
         waiting_for: Nullable(Type.String({ description: 'what it has not shown yet' })),
         failures: Type.Array(Failure),
+        data_recreated: Nullable(
+          Type.String({
+            description: 'when the data partition was beyond repair and was made anew, empty (alert `data_recreated`)',
+          }),
+        ),
       }),
       errors: ['UNSUPPORTED_SETTING', 'SERVICE_UNAVAILABLE'],
       handler: () => updates.status(),

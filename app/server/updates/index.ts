@@ -1,5 +1,6 @@
 export { apiAnswers, picturesCome, storeWorks } from './checks.ts'
 export { Confirmation } from './confirmation.ts'
+export { DataLoss } from './data-loss.ts'
 export { Failures } from './failures.ts'
 export { INDEX_ID, MAX_BUNDLE_BYTES } from './index-file.ts'
 export { MAX_TOKEN, Settings as UpdatesConfiguration, UpdateSettings } from './settings.ts'

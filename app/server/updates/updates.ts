@@ -10,6 +10,7 @@ import type { Battery, SystemAgent } from '../platform/index.ts'
 import type { Restart } from '../reset/index.ts'
 import { objectOf, parseJson } from './bundle.ts'
 import type { Confirmation } from './confirmation.ts'
+import type { DataLoss } from './data-loss.ts'
 import type { Failures } from './failures.ts'
 import { fetchIndex, type IndexEntry, type ReleaseIndex } from './index-file.ts'
 import { NOT_YET_LOOKED_AT, type Rules, refusal } from './judge.ts'
@@ -30,6 +31,7 @@ export interface Parts {
   readonly shelf: Shelf
   readonly settings: Settings
   readonly failures: Failures
+  readonly dataLoss: DataLoss
   readonly restart: Restart
   readonly jobs: Jobs
   readonly backups: Backups
@@ -64,7 +66,7 @@ export class Updates implements Component {
 
   async start(): Promise<void> {
     await this.parts.shelf.start()
-    if (this.parts.agent.available) this.telling = this.tellFailures()
+    if (this.parts.agent.available) this.telling = this.tellWhatFailed()
   }
 
   async stop(): Promise<void> {
@@ -79,14 +81,19 @@ export class Updates implements Component {
 
   /** What the image says of itself. */
   async release() {
+    return (await this.info()).release
+  }
+
+  private async info(signal?: AbortSignal) {
     const { agent } = this.parts
     agent.require('updates')
-    const info = objectOf(parseJson((await agent.askForClient(['info']))[0] ?? ''))
+    const info = objectOf(parseJson((await agent.askForClient(['info'], signal ? { signal } : {}))[0] ?? ''))
     const text = (name: string): string | null => (typeof info?.[name] === 'string' ? info[name] : null)
     const [version, compatible] = [text('version'), text('compatible')]
     if (version === null || compatible === null)
       throw new ApiError('SERVICE_UNAVAILABLE', 'The system service does not say what runs', 'info')
-    return { version, compatible, build: text('build'), board: text('board'), channel: text('channel'), slot: text('slot') }
+    const [build, board, channel, slot] = [text('build'), text('board'), text('channel'), text('slot')]
+    return { release: { version, compatible, build, board, channel, slot }, dataRecreated: text('data_recreated') }
   }
 
   /** All that could be installed, and what speaks against it. */
@@ -191,7 +198,7 @@ export class Updates implements Component {
   }
 
   async status() {
-    const current = await this.release()
+    const { release: current, dataRecreated } = await this.info()
     const [found, failures] = await Promise.all([this.slots(current.version), this.parts.failures.list()])
     return {
       current,
@@ -199,6 +206,7 @@ export class Updates implements Component {
       confirmed: this.confirmation?.confirmed ?? false,
       waiting_for: this.confirmation?.waitingFor ?? null,
       failures,
+      data_recreated: dataRecreated,
     }
   }
 
@@ -308,11 +316,17 @@ export class Updates implements Component {
       throw new Conflict(`The battery is at ${battery.percent} %; connect the power supply first`, 'battery')
   }
 
-  private async tellFailures(): Promise<void> {
+  private async tellWhatFailed(): Promise<void> {
+    const { dataLoss, failures, log } = this.parts
     try {
-      await this.parts.failures.tell(this.ending.signal)
+      dataLoss.tell((await this.info(this.ending.signal)).dataRecreated)
     } catch (error) {
-      if (!this.ending.signal.aborted) this.parts.log.warn({ error: errorText(error) }, 'failed updates cannot be asked for')
+      if (!this.ending.signal.aborted) log.warn({ error: errorText(error) }, 'whether the data was lost cannot be asked for')
+    }
+    try {
+      await failures.tell(this.ending.signal)
+    } catch (error) {
+      if (!this.ending.signal.aborted) log.warn({ error: errorText(error) }, 'failed updates cannot be asked for')
     }
   }
 }

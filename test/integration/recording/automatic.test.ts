@@ -117,6 +117,7 @@ t.test('motion records with what was before and after it; of a manual recording 
     'replication_full',
     'update_failed',
     'restart_failed',
+    'data_recreated',
   ])
     bus.publish('alert', type, {})
   bus.publish('alert', 'cpu_high', {})

@@ -6,7 +6,7 @@ import { Bus } from '../../../app/server/bus.ts'
 import type { JobContext, Jobs } from '../../../app/server/jobs/index.ts'
 import { type Battery, SystemAgent } from '../../../app/server/platform/index.ts'
 import { Restart } from '../../../app/server/reset/index.ts'
-import { type Failures, Shelf, Updates, type UpdatesConfiguration } from '../../../app/server/updates/index.ts'
+import { type DataLoss, type Failures, Shelf, Updates, type UpdatesConfiguration } from '../../../app/server/updates/index.ts'
 import { COMPATIBLE } from '../../support/bundles.ts'
 import { DATA, startFakeSystem } from '../../support/fake-system.ts'
 import { scratchFolder } from '../../support/scratch.ts'
@@ -36,6 +36,7 @@ t.test('a battery that goes empty, and what has begun meanwhile', async (t) => {
     shelf,
     settings: { get: () => ({ index_url: null, allow_downgrade: false }) } as UpdatesConfiguration,
     failures: { tell: async () => {} } as unknown as Failures,
+    dataLoss: { tell: () => {} } as unknown as DataLoss,
     restart,
     jobs: { begin: (kind: string) => begun.push(kind) } as unknown as Jobs,
     backups: {} as never,
@@ -90,6 +91,7 @@ t.test('a medium whose bundle was changed after it was checked', async (t) => {
     shelf,
     settings: { get: () => ({ index_url: null, allow_downgrade: false }) } as UpdatesConfiguration,
     failures: { tell: async () => {} } as unknown as Failures,
+    dataLoss: { tell: () => {} } as unknown as DataLoss,
     restart: new Restart(agent, bus, log),
     jobs: { begin: (_kind: string, work: (typeof works)[number]) => works.push(work) } as unknown as Jobs,
     backups: {} as never,

@@ -5,7 +5,7 @@ import t from 'tap'
 import { type Json, login, until } from '../../support/api.ts'
 import { DATA } from '../../support/fake-system.ts'
 import { startQuickServer } from '../../support/server.ts'
-import { PATH, slots, startAppliance } from './harness.ts'
+import { INFO, PATH, slots, startAppliance } from './harness.ts'
 
 const FAILURE = {
   slot: 'B',
@@ -18,6 +18,24 @@ const FAILURE = {
   log: ['camera-server: something is wrong', 'camera-server exited'],
 }
 const TOKEN = 'hawkbit-Secret-1234'
+
+t.test('data that was lost is told once, also after a restart of the server', async (t) => {
+  const recreated = '2026-11-01T10:00:00Z'
+  const { api, system, server } = await startAppliance(t, { info: [DATA({ ...INFO, data_recreated: recreated }), 'done'] })
+  const alerts = async (as = api) => (await as.get('/api/audit?action=alert.data_recreated')).body
+  t.match(await until(alerts, ({ total }) => Number(total) > 0, 'the alert'), { total: 1, entries: [{ data: { recreated } }] })
+  t.match((await api.get(`${PATH}/status`)).body, { data_recreated: recreated })
+  await server.stop()
+  const asked = system.asked('failures').length
+  const args = ['--system-socket', system.socket, '--rate-limits', 'off', '--camera', 'test:640x360@30']
+  const other = await login(await startQuickServer(t, { dataDir: server.dataDir, args }))
+  await until(
+    () => system.asked('failures').length,
+    (times) => times > asked,
+    'what is told after it',
+  )
+  t.match(await alerts(other), { total: 1 })
+})
 
 t.test('slots, confirmation, failures', async (t) => {
   const failures = [DATA(FAILURE), 'done']
@@ -46,6 +64,7 @@ t.test('slots, confirmation, failures', async (t) => {
       pending: { slot: 'B', version: '1.3.0', state: 'waits_for_restart' },
       waiting_for: null,
       failures: [FAILURE],
+      data_recreated: null,
     })
     t.equal(system.asked('healthy').length, 1, 'once is enough')
   })
