@@ -13,6 +13,7 @@ import { inspectBundle, readBattery, type SystemAgent } from './platform/index.t
 import { FactoryReset, Restart } from './reset/index.ts'
 import type { Store } from './store/index.ts'
 import {
+  acceptsOutsideTrial,
   apiAnswers,
   Confirmation,
   DataLoss,
@@ -76,8 +77,15 @@ export class Appliance implements Component {
   /** The API answers on this port: whether this release is good can be found out now. */
   watch(port: number): void {
     const { options, agent, store, auth, media, cameras, log } = this.parts
-    const checks = [storeWorks(store), apiAnswers(options.bind, port, auth.selfToken), picturesCome(media, cameras)]
-    this.confirmation = new Confirmation(agent, checks, childLogger(log, 'updates'))
+    const checks = [
+      storeWorks(store),
+      apiAnswers(options.bind, port, auth.selfToken),
+      acceptsOutsideTrial(store, () => this.updates.isOnTrial()),
+      picturesCome(media, cameras),
+    ]
+    this.confirmation = new Confirmation(agent, checks, childLogger(log, 'updates'), {}, () => store.accept())
+    // Nobody falls back there.
+    if (!agent.available) store.accept()
     this.updates.watch(this.confirmation)
     this.confirmation.start()
   }

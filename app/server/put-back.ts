@@ -1,6 +1,7 @@
 /**
- * After an update was taken back, with the database from before it: the admins hear of it, and the recordings made in between, which that database
- * does not know, are found again on their medium. What the server's end cuts off begins anew with the next start.
+ * After another database has come into the place of the one in force (an update was taken back, or an older release given up): the admins hear of it,
+ * and the recordings made in between, which that database does not know, are found again on their medium.
+ * What the server's end cuts off begins anew with the next start.
  */
 import type { Bus } from './bus.ts'
 import { errorText } from './errors.ts'
@@ -23,12 +24,13 @@ export interface PutBackParts {
 
 export function settlePutBack({ store, bus, jobs, storage, care, log }: PutBackParts): void {
   const { putBack } = store
-  if (!putBack) return
-  bus.publish('alert', 'database_put_back', { ...putBack })
+  if (!putBack || putBack.settled?.includes('files')) return
+  const { origin = 'copy', schema, copied } = putBack
+  bus.publish('alert', 'database_put_back', { origin, schema, copied })
   const work = async (context: JobContext) => {
     const result = await care.verify({ ...context, checkIntegrity: false, repair: true })
     // Not with the medium away: it may hold recordings too.
-    if (await storage.reachable(storage.recordings)) store.putBackSettled()
+    if (await storage.reachable(storage.recordings)) store.putBackSettled('files')
     return result
   }
   try {

@@ -1,5 +1,5 @@
 /**
- * A program: starts the store of a release (`dying-release.ts FOLDER SCHEMAS N`) and kills itself with SIGKILL before the Nth thing that it does to
+ * A program: starts the store of a release (`dying-release.ts FOLDER SCHEMAS N`), confirms it with `accept` behind that, and kills itself with SIGKILL before the Nth thing that it does to
  * files, or to an entry within a migration. Exits 0 where it does less than that.
  */
 import fs from 'node:fs'
@@ -7,7 +7,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { release } from './releases.ts'
 
 const CHANGING = ['chmodSync', 'fsyncSync', 'linkSync', 'mkdirSync', 'openSync', 'renameSync', 'rmSync'] as const
-const [folder = '', schemas = '', last = ''] = process.argv.slice(2)
+const [folder = '', schemas = '', last = '', accept] = process.argv.slice(2)
 let left = Number(last)
 
 function step(): void {
@@ -28,4 +28,5 @@ for (const name of CHANGING) {
 // Also for what has imported them by name.
 syncBuiltinESMExports()
 await store.start()
+if (accept !== undefined) store.accept()
 await store.stop()

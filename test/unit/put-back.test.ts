@@ -19,7 +19,7 @@ t.test('a disk that is full: the admins hear of it, and the next start tries aga
   bus.on('event', (event) => void events.push(event))
   const jobs = new Jobs(store, bus, log)
   settlePutBack({ store, bus, jobs, log, storage: {}, care: {} } as unknown as PutBackParts)
-  t.match(events, [{ category: 'alert', type: 'database_put_back', data: putBack }])
+  t.match(events, [{ category: 'alert', type: 'database_put_back', data: { origin: 'copy', ...putBack } }])
   t.match(
     lines.map((line) => JSON.parse(line)),
     [{ level: 50, error: /No space left/ }],

@@ -1,3 +1,4 @@
 export { MIGRATIONS, type Migration } from './migrations.ts'
-export { type PutBack, Store } from './store.ts'
+export type { PutBack } from './put-back.ts'
+export { Store } from './store.ts'
 export { Table } from './table.ts'

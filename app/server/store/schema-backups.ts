@@ -1,25 +1,15 @@
 /**
  * The ways back over a change of the schema: copies of the database from before it, named by the schema they have and by their SHA-256. When an
- * update is taken back, the old release finds its own copy here. Whatever is cut off, the next start finds the database as it was or as it shall be,
- * whole.
+ * update is taken back, the old release finds its own copy here, and `Replaced` keeps the newer database. Whatever is cut off, the next start finds
+ * the database as it was or as it shall be, whole.
  */
 import { createHash } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  createReadStream,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { chmodSync, closeSync, createReadStream, fsyncSync, linkSync, openSync, renameSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { errorText, StartupError } from '../errors.ts'
 import { ensureFolder, syncFolder } from '../platform/files.ts'
+import { namesIn, Replaced, remove } from './replaced.ts'
 
 /** The copy for the schema that was left last, and one from before. */
 const KEPT = 2
@@ -36,74 +26,83 @@ interface Copy {
   readonly file: string
 }
 
+/** Writes something into the database in a file that nobody has open. */
+type Write = (file: string) => Promise<void>
+
 export class SchemaBackups {
-  constructor(private readonly folder: string) {}
+  readonly replaced: Replaced
+
+  constructor(private readonly folder: string) {
+    this.replaced = new Replaced(folder)
+  }
 
   /**
    * Keeps what `copy` writes of a database of this schema. Where that fails the server must not start: nothing has been changed yet, and the release
    * before can still run on the database as it is.
    */
-  async keep(schema: number, bytes: number, copy: (file: string) => Promise<void>): Promise<void> {
+  async keep(schema: number, bytes: number, copy: Write): Promise<void> {
     try {
       ensureFolder(this.folder, 0o700)
       // Of this schema there will be a newer one; those of higher schemas are of updates that were taken back.
-      this.remove(...this.copies().flatMap((one) => (one.schema >= schema ? one.file : [])))
+      this.remove((one) => one.schema >= schema)
       await this.write(schema, bytes, copy)
     } catch (error) {
       throw new StartupError(`the database cannot be copied before its schema ${schema} is changed: ${errorText(error)}`)
     }
-    const surplus = this.copies().slice(KEPT)
-    this.remove(...surplus.map(({ file }) => file))
+    remove(
+      ...this.copies()
+        .slice(KEPT)
+        .map(({ file }) => file),
+    )
   }
 
   /**
-   * Makes the copy of `schema` the database; the one of the schema `newer` is put aside, instead of the one put aside before. Throws where there is no
-   * copy or a damaged one, before anything has been changed.
+   * Makes the copy of `schema` the database, or, where there is none and `begin` is given, what that writes into a new one; the database of the schema
+   * `newer` is kept. Throws where there is nothing to begin with or the copy is damaged, before anything has been changed.
    */
-  async putBack(schema: number, newer: number, database: string): Promise<void> {
+  async putBack(schema: number, newer: number, database: string, begin: Write | null): Promise<void> {
     const copy = this.copies().find((one) => one.schema === schema)
-    if (!copy) throw new StartupError(`${newerThan(schema, newer)}, and there is no copy from before: ${WAY_OUT}`)
+    if (!copy && !begin) throw new StartupError(`${newerThan(schema, newer)}, and there is no copy from before: ${WAY_OUT}`)
     // Damaged ones must not even be opened.
-    if ((await hashOf(copy.file)) !== copy.sha256)
+    if (copy && (await hashOf(copy.file)) !== copy.sha256)
       throw new StartupError(`${newerThan(schema, newer)}, and its copy from before is damaged (${copy.file}): ${WAY_OUT}`)
-    const scratch = join(this.folder, 'aside.tmp')
-    const aside = join(this.folder, `aside-${newer}.mdb`)
-    this.remove(scratch, join(this.folder, COPYING))
-    linkSync(database, scratch)
-    renameSync(scratch, aside)
-    // Where both were the same file already, the renaming has done nothing.
-    this.remove(scratch)
-    syncFolder(this.folder)
-    renameSync(copy.file, database)
-    syncFolder(dirname(database))
-    const asides = this.asides().filter((file) => file !== aside)
-    this.remove(...asides)
+    const scratch = join(this.folder, COPYING)
+    remove(scratch)
+    if (!copy && begin) {
+      ensureFolder(this.folder, 0o700)
+      await writeWhole(scratch, begin)
+    }
+    this.replaced.replace(database, newer, copy?.file ?? scratch)
+  }
+
+  /** Keeps a database that nobody has open as the copy for its schema. Where it stays in force after all, the copy is damaged until the next one. */
+  async keepItself(schema: number, database: string): Promise<void> {
+    this.remove((one) => one.schema === schema)
+    linkSync(database, join(this.folder, `schema-${schema}.${await hashOf(database)}.mdb`))
     syncFolder(this.folder)
   }
 
-  private async write(schema: number, bytes: number, copy: (file: string) => Promise<void>): Promise<void> {
+  private async write(schema: number, bytes: number, copy: Write): Promise<void> {
     const scratch = join(this.folder, COPYING)
     try {
-      this.remove(scratch)
+      remove(scratch)
       this.makeRoom(bytes)
-      await copy(scratch)
-      chmodSync(scratch, 0o600)
-      syncFile(scratch)
+      await writeWhole(scratch, copy)
       renameSync(scratch, join(this.folder, `schema-${schema}.${await hashOf(scratch)}.mdb`))
       syncFolder(this.folder)
     } finally {
-      this.remove(scratch, `${scratch}-lock`)
+      remove(scratch, `${scratch}-lock`)
     }
   }
 
-  /** What was put aside goes first, then the copies, the oldest first: none is newer than the database. */
+  /** What was put aside goes first, then the copies, the oldest first: none is newer than the database. What it only stands in for stays. */
   private makeRoom(bytes: number): void {
     const copies = this.copies().map(({ file }) => file)
-    const disposable = [...this.asides(), ...copies.reverse()]
+    const disposable = [...this.replaced.asides(), ...copies.reverse()]
     while (this.free() < bytes + MARGIN_BYTES) {
       const file = disposable.shift()
       if (file === undefined) throw new Error(`it needs ${bytes + MARGIN_BYTES} bytes, ${this.free()} are free`)
-      this.remove(file)
+      remove(file)
     }
   }
 
@@ -114,29 +113,19 @@ export class SchemaBackups {
 
   /** Those of the highest schema first. */
   private copies(): Copy[] {
-    const copies = this.names().flatMap((name) => {
+    const copies = namesIn(this.folder).flatMap((name) => {
       const [, schema, sha256] = COPY.exec(name) ?? []
       return schema && sha256 ? { schema: Number(schema), sha256, file: join(this.folder, name) } : []
     })
     return copies.sort((a, b) => b.schema - a.schema)
   }
 
-  private asides(): string[] {
-    const names = this.names().filter((name) => /^aside-\d+\.mdb$/.test(name))
-    return names.map((name) => join(this.folder, name))
-  }
-
-  private names(): string[] {
-    try {
-      return readdirSync(this.folder)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-      throw error
-    }
-  }
-
-  private remove(...files: readonly string[]): void {
-    for (const file of files) rmSync(file, { force: true })
+  private remove(which: (copy: Copy) => boolean): void {
+    remove(
+      ...this.copies()
+        .filter(which)
+        .map(({ file }) => file),
+    )
   }
 }
 
@@ -148,6 +137,13 @@ async function hashOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(file), hash)
   return hash.digest('hex')
+}
+
+async function writeWhole(file: string, write: Write): Promise<void> {
+  await write(file)
+  remove(`${file}-lock`)
+  chmodSync(file, 0o600)
+  syncFile(file)
 }
 
 function syncFile(file: string): void {

@@ -1,24 +1,16 @@
 /** The metadata database: one LMDB environment on the data partition, opened once, its tables typed by their owners. */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Key, open, type RootDatabase } from 'lmdb'
+import type { Key, RootDatabase } from 'lmdb'
 import type { Component } from '../component.ts'
+import { errorText } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { openEnvironment } from './environment.ts'
 import { type AnyTable, allocateLock, Demand, Headroom, usedBytes } from './headroom.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
+import { BORN, markPutBack, PUT_BACK, PUT_BACK_PARTS, type PutBack, type PutBackPart } from './put-back.ts'
 import { SchemaBackups } from './schema-backups.ts'
 import { type Room, Table } from './table.ts'
-
-const MAP_SIZE = 4 * 1024 ** 3
-const MAX_TABLES = 64
-const PUT_BACK = 'put_back'
-
-/** The database is the copy that was made before an update, which has been taken back. */
-export interface PutBack {
-  readonly schema: number
-  /** When the copy was made, in ISO 8601. */
-  readonly copied: string
-}
 
 /** The transaction that is open; `failure` is what a part of it threw. */
 interface Writing {
@@ -58,8 +50,11 @@ export class Store implements Component {
   async start(): Promise<void> {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
     const known = this.migrations.at(-1)?.version ?? 0
+    // One that begins stands in for nothing.
+    if (!existsSync(this.file)) this.backups.replaced.accept(0)
     this.open()
     chmodSync(this.file, 0o600)
+    await this.takeBack(known)
     if (this.schemaVersion > known) await this.goBack(known)
     await this.migrate(known)
   }
@@ -145,8 +140,29 @@ export class Store implements Component {
     return this.table<string, PutBack>('meta').get(PUT_BACK)
   }
 
-  putBackSettled(): void {
-    this.table('meta').remove(PUT_BACK)
+  /** That part needs no more care; with the last one it is forgotten. */
+  putBackSettled(part: PutBackPart): void {
+    const meta = this.table<string, PutBack>('meta')
+    this.urgent(() => {
+      const putBack = meta.get(PUT_BACK)
+      const settled = [...new Set([...(putBack?.settled ?? []), part])]
+      if (!putBack || settled.length === PUT_BACK_PARTS.length) meta.remove(PUT_BACK)
+      else meta.put(PUT_BACK, { ...putBack, settled })
+    })
+  }
+
+  /** Whether the release that runs has been confirmed on this database, or one before it: no way leads round it any more. */
+  get isAccepted(): boolean {
+    return !this.table<string, boolean>('meta').has(BORN) && this.backups.replaced.standsFor(this.schemaVersion) === null
+  }
+
+  /** The release that runs is confirmed. */
+  accept(): void {
+    if (this.isAccepted) return
+    const meta = this.table<string, boolean>('meta')
+    this.urgent(() => meta.remove(BORN))
+    this.backups.replaced.accept(this.schemaVersion)
+    this.log.info('the database is accepted')
   }
 
   /** All that is missing to the schema `known`, or nothing. */
@@ -157,6 +173,7 @@ export class Store implements Component {
     // A copy is compacted: it never gets larger than what is in use.
     if (found > 0) await this.backups.keep(found, usedBytes(this.database() as AnyTable), (file) => this.copy(file))
     this.transaction(() => {
+      if (found === 0) this.table<string, boolean>('meta').put(BORN, true)
       for (const migration of missing) migration.run(this)
       this.table<string, number>('meta').put('schema_version', known)
     })
@@ -165,23 +182,57 @@ export class Store implements Component {
 
   /** What says later on that the copy has become the database is in it from the beginning: it comes into force together with it. */
   private async copy(file: string): Promise<void> {
-    const putBack: PutBack = { schema: this.schemaVersion, copied: new Date().toISOString() }
     await this.database().backup(file, true)
-    const copy = openEnvironment(file)
-    copy.openDB<PutBack, string>({ name: 'meta', encoding: 'json' }).putSync(PUT_BACK, putBack)
-    await copy.close()
+    await markPutBack(file, { origin: 'copy', schema: this.schemaVersion, copied: now() })
   }
 
-  /** An update was taken back: this release cannot read what the newer one has made of the database, but its own is there as it was left. */
+  /**
+   * An update was taken back: this release cannot read what the newer one has made of the database, but its own is there as it was left. Where there was
+   * none before and nobody has accepted the newer one, this release begins a new one; never otherwise, it would have nobody's accounts.
+   */
   private async goBack(known: number): Promise<void> {
     const found = this.schemaVersion
+    const isBorn = this.table<string, boolean>('meta').has(BORN)
+    const begin = (file: string) => markPutBack(file, { origin: 'new', schema: known, copied: now() })
     await this.stop()
-    await this.backups.putBack(known, found, this.file)
+    await this.backups.putBack(known, found, this.file, isBorn ? begin : null)
     this.open()
     this.log.error(
       { ...this.putBack, instead_of: found },
-      'an update was taken back: the database is the copy from before it, later changes of settings are lost',
+      this.putBack?.origin === 'new'
+        ? 'an update was taken back: the database begins anew, there was none before it'
+        : 'an update was taken back: the database is the copy from before it, later changes of settings are lost',
     )
+  }
+
+  /** An older release ran on its own database without being confirmed: the one that it replaced, which this release knows, comes into force again. */
+  private async takeBack(known: number): Promise<void> {
+    const { replaced } = this.backups
+    const schema = this.schemaVersion
+    replaced.tidy(schema)
+    const newer = replaced.standsFor(schema)
+    if (newer === null || newer > known) return
+    const kept = this.becomesCopy(schema)
+    await this.stop()
+    if (kept) await this.backups.keepItself(schema, this.file)
+    await replaced.takeBack(this.file, newer, (file, copied) => markPutBack(file, { origin: 'replaced', schema: newer, copied }))
+    this.open()
+    this.log.error(
+      { ...this.putBack, instead_of: schema },
+      'an older release was not confirmed: the database from before it is in force again, later changes of settings are lost',
+    )
+  }
+
+  /** Its release may be tried again. A full disk is no reason to keep the better database away. */
+  private becomesCopy(schema: number): boolean {
+    if (schema === 0) return false
+    try {
+      this.urgent(() => this.table<string, PutBack>('meta').put(PUT_BACK, { origin: 'copy', schema, copied: now() }))
+      return true
+    } catch (error) {
+      this.log.error({ schema, error: errorText(error) }, 'the database of the older release is not kept')
+      return false
+    }
   }
 
   /** What is written outside a transaction is one of its own. */
@@ -204,13 +255,6 @@ export class Store implements Component {
   }
 }
 
-function openEnvironment(file: string): RootDatabase {
-  return open({
-    path: file,
-    mapSize: MAP_SIZE,
-    maxDbs: MAX_TABLES,
-    encoding: 'json',
-    // A commit that has returned must survive a power cut.
-    overlappingSync: false,
-  })
+function now(): string {
+  return new Date().toISOString()
 }

@@ -38,3 +38,14 @@ export function storeWorks(store: Store): Check {
     return table.get('updateStoreCheck') === mark ? null : 'the database does not keep what is written'
   }
 }
+
+/**
+ * Nothing is missing here, but the database is accepted where the release is on no trial: it is kept also without pictures (`confirm`), and what is done
+ * on its database by then must not be given up.
+ */
+export function acceptsOutsideTrial(store: Store, isOnTrial: () => Promise<boolean>): Check {
+  return async () => {
+    if (!store.isAccepted && !(await isOnTrial())) store.accept()
+    return null
+  }
+}

@@ -33,6 +33,8 @@ export class Confirmation implements Component {
     private readonly checks: readonly Check[],
     private readonly log: Logger,
     private readonly options: ConfirmationOptions = {},
+    /** The system has taken it. Where this fails, all is tried again. */
+    private readonly onTaken: () => void = () => {},
   ) {
     this.delayMs = options.firstMs ?? 1000
   }
@@ -84,6 +86,7 @@ export class Confirmation implements Component {
         if (missing !== null) return missing
       }
       await this.agent.ask(['healthy'], { signal: this.ending.signal, timeoutMs: TAKEN_WITHIN_MS })
+      this.onTaken()
       return null
     } catch (error) {
       return errorText(error)

@@ -1,4 +1,4 @@
-export { apiAnswers, picturesCome, storeWorks } from './checks.ts'
+export { acceptsOutsideTrial, apiAnswers, picturesCome, storeWorks } from './checks.ts'
 export { Confirmation } from './confirmation.ts'
 export { DataLoss } from './data-loss.ts'
 export { Failures } from './failures.ts'

@@ -156,8 +156,7 @@ export class Updates implements Component {
   async rollback(targetVersion: string | undefined, preserveData: boolean): Promise<WayBack> {
     const { agent, restart } = this.parts
     agent.require('updates')
-    if (!preserveData)
-      throw new UnsupportedSetting('body.preserve_data', 'A rollback keeps all data; a factory reset is what removes it')
+    if (!preserveData) throw new UnsupportedSetting('body.preserve_data', 'A rollback removes no data; a factory reset does')
     restart.check()
     const unblock = restart.block('The device goes back to its other release')
     try {
@@ -208,6 +207,13 @@ export class Updates implements Component {
       failures,
       data_recreated: dataRecreated,
     }
+  }
+
+  /** True also where that cannot be told. */
+  async isOnTrial(): Promise<boolean> {
+    const lines = await this.parts.agent.ask(['slots']).catch(() => [])
+    const { booted, pending } = interpretSlots(lines, null)
+    return booted === null || pending?.state === 'on_trial'
   }
 
   async dismissFailures(): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Store } from '../../../app/server/store/index.ts'
@@ -11,8 +11,8 @@ function scratch(t: Test): string {
   return folder
 }
 
-/** Starts a release on the folder, works with it, stops it. */
-async function run(folder: string, schemas: number, work: (store: Store) => void = () => {}): Promise<void> {
+/** Starts a release on the folder, works with it, stops it; it is never confirmed. */
+async function tryOut(folder: string, schemas: number, work: (store: Store) => void = () => {}): Promise<void> {
   const store = release(folder, schemas)
   await store.start()
   try {
@@ -20,6 +20,18 @@ async function run(folder: string, schemas: number, work: (store: Store) => void
   } finally {
     await store.stop()
   }
+}
+
+/** The same, and it is confirmed. */
+async function run(folder: string, schemas: number, work: (store: Store) => void = () => {}): Promise<void> {
+  await tryOut(folder, schemas, (store) => {
+    work(store)
+    store.accept()
+  })
+}
+
+function textsOf(store: Store): string[] {
+  return entriesOf(store).map(({ text }) => text)
 }
 
 function kept(folder: string): string[] {
@@ -50,13 +62,16 @@ t.test('an update and back: the old release finds its data as it left them, the 
   await run(folder, 1, (store) => {
     t.equal(store.schemaVersion, 1)
     t.same(entriesOf(store), Array(3).fill({ schema: 1, text: 'old' }))
-    t.match(store.putBack, { schema: 1, copied: /^20/ })
+    t.match(store.putBack, { origin: 'copy', schema: 1, copied: /^20/ })
     addEntries(store, 1, 'later')
   })
   t.same(kept(folder), ['aside-3.mdb'])
   await run(folder, 1, (store) => {
     t.match(store.putBack, { schema: 1 }, 'told until it is settled')
-    store.putBackSettled()
+    store.putBackSettled('files')
+    t.match(store.putBack, { schema: 1, settled: ['files'] })
+    store.putBackSettled('ages')
+    t.equal(store.putBack, undefined)
   })
   await run(folder, 1, (store) => {
     t.equal(store.putBack, undefined)
@@ -130,6 +145,89 @@ t.test('without its own copy an old release does not start, and changes nothing'
   mkdirSync(join(folder, 'db-backups'))
   await t.rejects(run(folder, 1), refused)
   await run(folder, 2, (store) => t.equal(entriesOf(store).length, 3))
+})
+
+t.test('a database that began with the release on trial: the old one begins anew, until one of them is confirmed', async (t) => {
+  const folder = scratch(t)
+  await tryOut(folder, 3, (store) => addEntries(store, 2, 'trial'))
+  await tryOut(folder, 1, (store) => {
+    t.equal(store.schemaVersion, 1)
+    t.same(entriesOf(store), [])
+    t.match(store.putBack, { origin: 'new', schema: 1, copied: /^20/ })
+    t.notOk(store.isAccepted)
+    addEntries(store, 1, 'anew')
+  })
+  t.equal(statSync(join(folder, 'db/camera.mdb')).mode & 0o777, 0o600)
+  await tryOut(folder, 3, (store) => t.same(textsOf(store), ['trial', 'trial'], 'nothing of it is lost'))
+  await run(folder, 1, (store) => t.same(textsOf(store), ['anew']))
+  t.same(kept(folder), ['aside-3.mdb'])
+  await run(folder, 3, (store) => {
+    t.same(textsOf(store), ['anew'])
+    store.accept()
+    t.ok(store.isAccepted)
+  })
+})
+
+t.test('nobody begins anew on a database that was accepted once, nor on one of several schemas', async (t) => {
+  const refused = { message: /there is no copy from before/ }
+  const folder = scratch(t)
+  await run(folder, 2)
+  await t.rejects(tryOut(folder, 1), refused)
+  await tryOut(folder, 3)
+  await t.rejects(tryOut(folder, 1), refused, 'a newer one changes nothing in that')
+  const other = scratch(t)
+  await tryOut(other, 2)
+  await tryOut(other, 4)
+  await tryOut(other, 2)
+  await t.rejects(tryOut(other, 1), refused, 'the copy is not what began')
+})
+
+t.test('an old release that is given up before it is confirmed: the newer one takes its database back', async (t) => {
+  const folder = scratch(t)
+  await run(folder, 2, (store) => addEntries(store, 1, 'long ago'))
+  await run(folder, 3, (store) => addEntries(store, 1, 'by 3'))
+  await run(folder, 4, (store) => addEntries(store, 1, 'months of work'))
+  t.same(kept(folder), ['schema-2.mdb', 'schema-3.mdb'])
+  for (const times of [1, 2]) {
+    await tryOut(folder, 2, (store) => {
+      t.match(store.putBack, { origin: 'copy', schema: 2 })
+      t.notOk(store.isAccepted)
+      addEntries(store, 1, `trial ${times}`)
+    })
+    t.same(kept(folder), ['replaced-4.mdb', 'schema-3.mdb'])
+    await tryOut(folder, 4, (store) => {
+      t.match(store.putBack, { origin: 'replaced', schema: 4, copied: /^20/ })
+      t.same(textsOf(store), ['long ago', 'by 3', 'months of work'])
+      t.ok(store.isAccepted)
+    })
+    t.same(kept(folder), ['schema-2.mdb', 'schema-3.mdb'], 'the copies are whole again')
+  }
+  await tryOut(folder, 2, (store) => t.same(textsOf(store), ['long ago', 'trial 1', 'trial 2'], 'they go on where they were'))
+  await tryOut(folder, 5, (store) => t.equal(textsOf(store).length, 3, 'a still newer one takes it back too'))
+  t.same(kept(folder), ['schema-3.mdb', 'schema-4.mdb'])
+})
+
+t.test('what stands in for another does not take its place as the one to go back to', async (t) => {
+  const folder = scratch(t)
+  await run(folder, 1)
+  await run(folder, 2)
+  await run(folder, 4, (store) => addEntries(store, 1, 'accepted'))
+  await tryOut(folder, 2, (store) => addEntries(store, 1, 'trial'))
+  await tryOut(folder, 3)
+  t.same(kept(folder), ['replaced-4.mdb', 'schema-1.mdb', 'schema-2.mdb'])
+  await tryOut(folder, 1)
+  t.same(kept(folder), ['aside-3.mdb', 'replaced-4.mdb', 'schema-2.mdb'])
+  await tryOut(folder, 4, (store) => t.same(textsOf(store), ['accepted']))
+  t.same(kept(folder), ['aside-3.mdb', 'schema-1.mdb', 'schema-2.mdb'])
+})
+
+t.test('a database that begins stands in for nothing', async (t) => {
+  const folder = scratch(t)
+  await run(folder, 1)
+  await run(folder, 2, (store) => addEntries(store, 1, 'gone'))
+  await tryOut(folder, 1)
+  rmSync(join(folder, 'db'), { recursive: true })
+  await tryOut(folder, 2, (store) => t.same(entriesOf(store), []))
 })
 
 t.test('a damaged copy does not take the place of the database', async (t) => {
