@@ -1,14 +1,16 @@
 /**
  * After another database has come into the place of the one in force (an update was taken back, or an older release given up): the admins hear of it,
- * and the recordings made in between, which that database does not know, are found again on their medium.
+ * the recordings made in between, which that database does not know, are found again on their medium, and the age of those that it knows begins anew.
  * What the server's end cuts off begins anew with the next start.
  */
 import type { Bus } from './bus.ts'
+import type { Component } from './component.ts'
 import { errorText } from './errors.ts'
 import type { DeviceStorage } from './files/index.ts'
 import type { JobContext, Jobs } from './jobs/index.ts'
 import type { Logger } from './log.ts'
-import type { StorageCare } from './recording/index.ts'
+import type { Clock } from './platform/index.ts'
+import type { Catalogue, StorageCare } from './recording/index.ts'
 import type { Store } from './store/index.ts'
 
 const LIMIT_MS = 24 * 3_600_000
@@ -38,5 +40,50 @@ export function settlePutBack({ store, bus, jobs, storage, care, log }: PutBackP
   } catch (error) {
     // A full disk is no reason not to start: the next start tries again.
     log.error({ error: errorText(error) }, 'the recordings made since the copy of the database are not looked for')
+  }
+}
+
+/**
+ * Tags keep recordings, and those given since the database was copied are lost: recordings count as new, lest the first look at their age deletes what
+ * somebody wanted to keep. Begins before retention does.
+ */
+export class PutBackAges implements Component {
+  private waiting = false
+  private readonly onSync = () => this.beginAnew()
+
+  constructor(
+    private readonly store: Store,
+    private readonly catalogue: Catalogue,
+    private readonly clock: Pick<Clock, 'now' | 'synchronised'>,
+    private readonly bus: Bus,
+    private readonly log: Logger,
+  ) {}
+
+  start(): void {
+    const { putBack } = this.store
+    this.waiting = putBack !== undefined && !putBack.settled?.includes('ages')
+    this.bus.on('clock-synchronised', this.onSync)
+    if (this.clock.synchronised) this.beginAnew()
+  }
+
+  stop(): void {
+    this.bus.off('clock-synchronised', this.onSync)
+  }
+
+  /** As long as not, nothing may be deleted for its age. */
+  get areKnown(): boolean {
+    return !this.waiting
+  }
+
+  private beginAnew(): void {
+    if (!this.waiting) return
+    try {
+      this.catalogue.restoreAll(this.clock.now().getTime())
+      this.store.putBackSettled('ages')
+      this.waiting = false
+    } catch (error) {
+      // On a full disk: the next start tries again.
+      this.log.error({ error: errorText(error) }, 'the age of recordings is not known: none is deleted for it')
+    }
   }
 }

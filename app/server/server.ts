@@ -31,7 +31,7 @@ import {
   SystemReader,
   soundOf,
 } from './platform/index.ts'
-import { settlePutBack } from './put-back.ts'
+import { PutBackAges, settlePutBack } from './put-back.ts'
 import {
   backgroundRate,
   Catalogue,
@@ -163,6 +163,7 @@ export class CameraServer {
       if (media.info) await media.call('rtsp.set_certificate', { certificate_file: certFile, key_file: keyFile })
     })
     const catalogue = new Catalogue(store)
+    const ages = await this.begin(new PutBackAges(store, catalogue, clock, bus, childLogger(log, 'store')))
     const categoriesFile = data('persistent', 'tag-categories.json')
     const categories = await this.begin(new Categories(store, categoriesFile, bus, childLogger(log, 'recording')))
     const tags = new Tags(store, catalogue, categories, bus)
@@ -186,7 +187,7 @@ export class CameraServer {
       clock,
       bus,
       childLogger(log, 'retention'),
-      () => configuration.get('storage'),
+      () => (ages.areKnown ? configuration.get('storage') : { ...configuration.get('storage'), retention_days: 0 }),
       (): Promise<number> => files.usedBytes(),
       (id) => replication.waitingFor(id),
     )

@@ -148,9 +148,11 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
       path: `${PATH}/rollback`,
       summary: 'Go back to the release in the other slot, or call an update off that waits for its restart',
       description:
-        'The device answers and then restarts, also during a recording, which is ended properly. All data is kept: `preserve_data: false` is ' +
-        'refused, a factory reset is what removes it. While a release waits for a restart (`pending` of the status), that is called off instead: ' +
-        'the answer names what runs, with `restarting: false`, and nothing restarts.',
+        'The device answers and then restarts, also during a recording, which is ended properly. Files and recordings are kept (`preserve_data: false` ' +
+        'is refused, a factory reset is what removes them). Where the release that runs has changed the schema of the database, the other one goes on ' +
+        'with the copy from before that: settings, tags and accounts as they were then; changes since are lost, and the accounts and passwords of ' +
+        'then are valid again. While a release waits for a restart (`pending` of the status), that is called off instead: the answer names what runs, ' +
+        'with `restarting: false`, and nothing restarts.',
       body: Type.Object(
         {
           target_version: Type.Optional(Version),

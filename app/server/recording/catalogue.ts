@@ -104,6 +104,19 @@ export class Catalogue {
     })
   }
 
+  /** All are as good as new since then. In batches, however many there are: a crash in between begins anew. */
+  restoreAll(restored_at: number): void {
+    for (let after = 0; ; ) {
+      const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
+      this.store.urgent(() => {
+        // No index knows this time.
+        for (const { key, value } of batch) this.rows.put(key, { ...value, restored_at })
+      })
+      after = batch.at(-1)?.key ?? 0
+      if (batch.length < REBUILD_BATCH) return
+    }
+  }
+
   /** With all that hangs on it. */
   remove(id: number): void {
     this.store.urgent(() => {

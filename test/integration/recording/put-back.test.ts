@@ -2,11 +2,13 @@ import { copyFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import pino from 'pino'
 import t from 'tap'
+import { Catalogue } from '../../../app/server/recording/index.ts'
 import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
 import { type Json, jobDone, login } from '../../support/api.ts'
 import { CAMERA, hostPath, probe, record } from '../../support/recorded.ts'
 import { startQuickServer } from '../../support/server.ts'
 
+const DAY_MS = 86_400_000
 const KNOWN = MIGRATIONS.at(-1)?.version ?? 0
 
 t.test('an update is taken back: settings of before, all recordings, and the admins hear of it', async (t) => {
@@ -16,6 +18,12 @@ t.test('an update is taken back: settings of before, all recordings, and the adm
   const old = await record(before, { filename: 'old', duration: 1 })
   await first.stop()
   const { dataDir } = first
+
+  // It was made long ago.
+  const store = new Store(join(dataDir, 'db'), pino({ level: 'silent' }), MIGRATIONS, join(dataDir, 'db-backups'))
+  await store.start()
+  new Catalogue(store).update(Number(old.id), { timestamp_start: Date.now() - 12 * DAY_MS })
+  await store.stop()
 
   // What the newer release does: its migration, a setting, a deleted entry, a recording of one file and one of two.
   const summary = 'a table of settings moves'
@@ -46,6 +54,7 @@ t.test('an update is taken back: settings of before, all recordings, and the adm
   t.match(done, { status: 'succeeded', result: { adopted: { count: 2 }, problems: { count: 0 } } })
   const listed = (await api.get('/api/recordings?sort=oldest')).body.recordings as unknown as Json[]
   const found = listed.map(({ filename, partCount, state }) => [filename, partCount, state])
+  // The old one would be too old by far: somebody may have tagged it since.
   t.same(found.sort(), [
     ['long.mp4', 2, 'ready'],
     ['new.mp4', 1, 'ready'],
@@ -56,7 +65,10 @@ t.test('an update is taken back: settings of before, all recordings, and the adm
   const { bytes } = await api.bytes(`/api/recordings/${adopted?.id}`)
   t.ok(bytes.length > 1000, 'it can be had')
   const told = (await api.get('/api/audit?action=alert.database_put_back')).body
-  t.match(told, { total: 1, entries: [{ action: 'alert.database_put_back', data: { schema: KNOWN, copied: /^20/ } }] })
+  t.match(told, {
+    total: 1,
+    entries: [{ action: 'alert.database_put_back', data: { origin: 'copy', schema: KNOWN, copied: /^20/ } }],
+  })
   t.same(readdirSync(join(dataDir, 'db-backups')), [`aside-${KNOWN + 1}.mdb`])
   await server.stop()
 

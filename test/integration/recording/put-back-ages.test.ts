@@ -1,0 +1,88 @@
+/** The database is an old copy: it does not know the tags given since, and retention must not delete what somebody has tagged. */
+import { join } from 'node:path'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { Bus } from '../../../app/server/bus.ts'
+import { PutBackAges } from '../../../app/server/put-back.ts'
+import { Catalogue } from '../../../app/server/recording/index.ts'
+import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
+import { newRow } from '../../support/recordings.ts'
+import { scratchFolder } from '../../support/scratch.ts'
+
+const silent = pino({ level: 'silent' })
+const NOW = Date.UTC(2026, 10, 1)
+const KNOWN = MIGRATIONS.at(-1)?.version ?? 0
+
+/** A store whose database is a copy with so many recordings. */
+async function putBack(t: Test, recordings: number): Promise<Store> {
+  const folder = scratchFolder(t, 'put-back-ages')
+  const open = async (migrations = MIGRATIONS) => {
+    const store = new Store(join(folder, 'db'), silent, migrations, join(folder, 'db-backups'))
+    await store.start()
+    return store
+  }
+  const old = await open()
+  const catalogue = new Catalogue(old)
+  old.transaction(() => {
+    for (let n = 0; n < recordings; n++) catalogue.create(newRow(`${n}.mp4`, { state: n % 2 === 0 ? 'ready' : 'defect' }))
+  })
+  await old.stop()
+  await (await open([...MIGRATIONS, { version: KNOWN + 1, summary: 'newer', run: () => {} }])).stop()
+  const store = await open()
+  t.teardown(() => store.stop())
+  t.match(store.putBack, { schema: KNOWN })
+  return store
+}
+
+const agesOf = (catalogue: Catalogue) => [...new Set(catalogue.downFrom(1e9, 1e4).map(({ restored_at }) => restored_at))]
+
+t.test('the age of all recordings begins anew, once', async (t) => {
+  const store = await putBack(t, 1200)
+  const catalogue = new Catalogue(store)
+  const clock = { now: () => new Date(NOW), synchronised: true }
+  const bus = new Bus()
+  const ages = new PutBackAges(store, catalogue, clock, bus, silent)
+  ages.start()
+  t.ok(ages.areKnown)
+  t.equal(catalogue.downFrom(1e9, 1e4).length, 1200)
+  t.same(agesOf(catalogue), [NOW])
+  t.same(store.putBack?.settled, ['ages'])
+  ages.stop()
+  const later = new PutBackAges(store, catalogue, { ...clock, now: () => new Date(NOW + 1e6) }, bus, silent)
+  later.start()
+  t.ok(later.areKnown)
+  t.same(agesOf(catalogue), [NOW])
+  later.stop()
+})
+
+t.test('without a clock nothing has an age until it is set', async (t) => {
+  const store = await putBack(t, 3)
+  const catalogue = new Catalogue(store)
+  const bus = new Bus()
+  const clock = { now: () => new Date(NOW), synchronised: false }
+  const ages = new PutBackAges(store, catalogue, clock, bus, silent)
+  ages.start()
+  t.notOk(ages.areKnown)
+  t.same(agesOf(catalogue), [undefined])
+  store.putBackSettled('files')
+  t.match(store.putBack, { settled: ['files'] }, 'the next start knows it too')
+  bus.emit('clock-synchronised')
+  t.ok(ages.areKnown)
+  t.same(agesOf(catalogue), [NOW])
+  t.equal(store.putBack, undefined)
+  ages.stop()
+  t.equal(bus.listenerCount('clock-synchronised'), 0)
+})
+
+t.test('where that cannot be written, no age is known', async (t) => {
+  const store = await putBack(t, 3)
+  const catalogue = new Catalogue(store)
+  catalogue.restoreAll = () => {
+    throw new Error('No space left on device')
+  }
+  const ages = new PutBackAges(store, catalogue, { now: () => new Date(NOW), synchronised: true }, new Bus(), silent)
+  ages.start()
+  t.notOk(ages.areKnown)
+  t.same(store.putBack?.settled ?? [], [])
+  ages.stop()
+})
