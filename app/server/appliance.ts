@@ -66,10 +66,18 @@ export class Appliance implements Component {
       battery: readBattery,
       anyRecording,
     })
-    this.factoryReset = new FactoryReset(agent, auth, this.restart, bus)
+    this.factoryReset = new FactoryReset({
+      agent,
+      auth,
+      restart: this.restart,
+      requireSettled: () => this.updates.requireSettled(),
+      bus,
+      log: childLogger(parts.log, 'reset'),
+    })
   }
 
   async start(): Promise<void> {
+    this.factoryReset.start()
     await this.updates.start()
     this.updatesConfiguration.start()
   }
@@ -94,6 +102,7 @@ export class Appliance implements Component {
     await this.confirmation?.stop()
     await this.updatesConfiguration.stop()
     await this.updates.stop()
+    this.factoryReset.stop()
     this.restart.stop()
   }
 }

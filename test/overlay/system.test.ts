@@ -193,13 +193,31 @@ eachShell(t, 'activate', (t, machine) => {
 eachShell(t, 'factory-reset, reboot, poweroff', (t, machine) => {
   for (const keep of ['-', 'network', 'users', 'network,users', 'users,network']) {
     t.same(machine.ask(`factory-reset ${keep}`), ['done'])
-    t.equal(machine.read('/data/system/factory-reset'), `keep=${keep}\n`)
+    t.equal(machine.read('/data/system/factory-reset'), `keep=${keep}\nby=server\n`)
+    t.same(machine.ask('factory-reset off'), [`data ${keep}`, 'done'])
+    t.notOk(machine.has('/data/system/factory-reset'))
   }
   for (const bad of ['everything', 'network,', '.', 'users,users'])
     t.match(machine.ask(`factory-reset ${bad}`), [/^failed BAD_REQUEST /])
+  t.same(machine.ask('factory-reset off'), ['done'], 'there is none')
+  machine.write('/data/system/factory-reset', 'keep=-\n')
+  t.same(machine.ask('factory-reset off'), ['done'])
+  t.equal(machine.read('/data/system/factory-reset'), 'keep=-\n', 'that of the button stays')
   t.same(machine.ask('reboot'), ['done'])
   t.same(machine.ask('poweroff'), ['done'])
   t.same(machine.calls('systemctl'), ['systemctl --no-block reboot', 'systemctl --no-block poweroff'])
+})
+
+eachShell(t, 'factory-reset: a write that takes long does not come after its withdrawal', (t, machine) => {
+  // Meanwhile another request comes.
+  const door = machine.at('/usr/lib/camera/system')
+  machine.stub(
+    'sync',
+    `[ -n "$AGAIN" ] || { export AGAIN=1; echo 'factory-reset off' | '${door}' >'${machine.at('/off')}' 9>&-; }`,
+  )
+  t.same(machine.ask('factory-reset -'), ['done'])
+  t.match(machine.read('/off'), /^failed BUSY /)
+  t.same(machine.ask('factory-reset off'), ['data -', 'done'])
 })
 
 eachShell(t, 'hawkbit', (t, machine) => {

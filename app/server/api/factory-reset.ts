@@ -20,7 +20,8 @@ export function factoryResetRoutes(reset: FactoryReset, updates: Updates): Route
       summary: 'Return to the state of delivery: recordings, files and settings go',
       description:
         'The device answers, restarts, and removes everything before it starts again; a power cut delays that and changes nothing. Tag categories ' +
-        'always stay. A recording that runs ends.',
+        'always stay. A recording that runs ends. CONFLICT while an update is being installed, waits for its restart or is on trial. A reset ' +
+        'that fails, or whose restart does not come, is withdrawn; the alert `factory_reset_withdrawn` tells where it lay ready.',
       body: Type.Object(
         {
           confirm: Type.Optional(Type.Boolean({ description: 'must be true' })),

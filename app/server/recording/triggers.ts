@@ -48,8 +48,8 @@ const OFF: Static<typeof Rule> = {
   max_seconds: 300,
 }
 const KEY = 'recordingTriggers'
-/** Of storage and data: another recording would make it worse. Of updates and restarts: there is nothing to be seen. */
-const OUR_ALERTS = /^(storage|retention|replication|database|data|update|restart)_/
+/** Of storage and data: another recording would make it worse. Of updates, restarts and resets: there is nothing to be seen. */
+const OUR_ALERTS = /^(storage|retention|replication|database|data|update|restart|factory_reset)_/
 
 interface Watch {
   state: TriggerState

@@ -15,6 +15,11 @@ export interface RestartOptions {
   readonly retryAfterMs?: readonly number[]
 }
 
+interface Wanted {
+  readonly why: string
+  readonly givenUp: () => void
+}
+
 export class Restart implements Component {
   private timer: NodeJS.Timeout | undefined
   private stopped = false
@@ -48,18 +53,20 @@ export class Restart implements Component {
     if (this.timer) throw new Conflict('The device is about to restart', 'restart')
   }
 
-  /** A moment from now. */
-  soon(why: string): void {
+  /** A moment from now; `givenUp` is called when the last attempt has failed. */
+  soon(why: string, givenUp = () => {}): void {
     if (this.timer) return
     this.log.info({ why }, 'the device restarts')
-    actingAsDevice(() => this.after(this.options.delayMs ?? ANSWER_FIRST_MS, why, this.options.retryAfterMs ?? RETRY_AFTER_MS))
+    const { delayMs = ANSWER_FIRST_MS, retryAfterMs = RETRY_AFTER_MS } = this.options
+    actingAsDevice(() => this.after(delayMs, { why, givenUp }, retryAfterMs))
   }
 
-  private after(ms: number, why: string, pauses: readonly number[]): void {
-    this.timer = setTimeout(() => void this.go(why, pauses), ms)
+  private after(ms: number, wanted: Wanted, pauses: readonly number[]): void {
+    this.timer = setTimeout(() => void this.go(wanted, pauses), ms)
   }
 
-  private async go(why: string, [pause, ...pauses]: readonly number[]): Promise<void> {
+  private async go(wanted: Wanted, [pause, ...pauses]: readonly number[]): Promise<void> {
+    const { why, givenUp } = wanted
     try {
       await this.agent.ask(['reboot'])
       this.timer = undefined
@@ -68,8 +75,9 @@ export class Restart implements Component {
       const retry_in_seconds = pause === undefined ? null : pause / 1000
       this.log.error({ why, error: errorText(error), retry_in_seconds }, 'the device does not restart')
       this.bus.publish('alert', 'restart_failed', { why, error: errorText(error), retry_in_seconds })
-      if (pause === undefined) this.timer = undefined
-      else this.after(pause, why, pauses)
+      if (pause !== undefined) return this.after(pause, wanted, pauses)
+      this.timer = undefined
+      givenUp()
     }
   }
 }

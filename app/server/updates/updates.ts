@@ -25,6 +25,11 @@ const JOB_MS = 3 * INSTALL_MS
 /** Of the progress, what a download takes. */
 const DOWNLOAD_SHARE = 0.5
 const LOW_BATTERY_PERCENT = 20
+const SETTLE_FIRST = {
+  installing: 'An update is being installed: wait for its end',
+  waits_for_restart: 'An update waits for a restart: restart into it first, or call it off by a rollback',
+  on_trial: 'The release that runs is on trial: wait until it is confirmed, or go back by a rollback',
+} as const
 
 export interface Parts {
   readonly agent: SystemAgent
@@ -214,6 +219,12 @@ export class Updates implements Component {
     const lines = await this.parts.agent.ask(['slots']).catch(() => [])
     const { booted, pending } = interpretSlots(lines, null)
     return booted === null || pending?.state === 'on_trial'
+  }
+
+  /** Throws CONFLICT while a release is not confirmed in its slot: what is to outlast the next restart must not meet one that may be given up. */
+  async requireSettled(): Promise<void> {
+    const { pending } = await this.slots()
+    if (pending) throw new Conflict(SETTLE_FIRST[pending.state], 'pending')
   }
 
   async dismissFailures(): Promise<void> {

@@ -118,6 +118,7 @@ t.test('motion records with what was before and after it; of a manual recording 
     'update_failed',
     'restart_failed',
     'data_recreated',
+    'factory_reset_withdrawn',
   ])
     bus.publish('alert', type, {})
   bus.publish('alert', 'cpu_high', {})

@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
-import { call, login, until } from '../../support/api.ts'
+import { type Api, call, login, until } from '../../support/api.ts'
+import type { Connection } from '../../support/fake-system.ts'
 import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
-import { startAppliance } from '../updates/harness.ts'
+import { slots, startAppliance } from '../updates/harness.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 const PATH = '/api/system/factory-reset'
@@ -25,6 +26,14 @@ function wipe(dataDir: string): void {
 
 const password = (server: TestServer, username: string, more: object = {}) =>
   call(`${server.base}/api/login`, 'POST', {}, { username, password: username === 'admin' ? ADMIN_PASSWORD : PASSWORD, ...more })
+
+/** The system service does not do what it is asked for, but takes it back. */
+const onlyOff =
+  (answer: (connection: Connection) => void) =>
+  ([what]: readonly string[], connection: Connection): void =>
+    what === 'off' ? connection.say('done') : answer(connection)
+
+const alerts = async (api: Api, type: string) => (await api.get(`/api/audit?action=alert.${type}`)).body.entries
 
 /** HTTP Digest with the secret that is sealed in the store. */
 async function digest(server: TestServer, username: string): Promise<number> {
@@ -49,21 +58,43 @@ t.test('a factory reset', async (t) => {
   const totp = new TOTP({ secret: Secret.fromBase32(String(secret)) })
   const { recovery_codes: recovery } = (await bob.post('/api/auth/totp/verify', { otp: totp.generate() })).body
   const [code] = recovery as unknown as string[]
+  const wishes = () => system.asked('factory-reset').filter((line) => !line.endsWith(' off'))
 
   await t.test('only when it is confirmed', async (t) => {
     for (const body of [{}, { confirm: false }, { confirm: false, preserve_users: true }])
       t.match(await api.post(PATH, body), { status: 400, body: { error: { code: 'INVALID_REQUEST', details: 'body.confirm' } } })
     t.match(await api.post(PATH, { confirm: 'yes' }), { status: 400 })
-    t.same([system.asked('factory-reset'), existsSync(file)], [[], false])
+    t.same([wishes(), existsSync(file)], [[], false])
+  })
+
+  await t.test('not while it is open which release would do it', async (t) => {
+    const told = (...lines: string[]) => system.answer('slots', [...slots().slice(0, -1), ...lines, 'done'])
+    const refused = async (message: RegExp) =>
+      t.match(await api.post(PATH, { confirm: true, preserve_users: true }), {
+        status: 409,
+        body: { error: { code: 'CONFLICT', message, details: 'pending' } },
+      })
+    told('data pending slot=B version=2.0.0 state=installed')
+    await refused(/restart into it first, or call it off by a rollback/)
+    told('data pending slot=B version=2.0.0 state=installing')
+    await refused(/is being installed/)
+    told('data pending slot=A version=1.2.3 state=installed')
+    await refused(/on trial/)
+    t.same([wishes(), existsSync(file), system.asked('reboot')], [[], false, []])
+    system.answer('slots', slots())
   })
 
   await t.test('what the system refuses leaves nothing', async (t) => {
-    system.answer('factory-reset', ['failed IO the request cannot be written'])
+    system.answer(
+      'factory-reset',
+      onlyOff(({ say }) => say('failed IO the request cannot be written')),
+    )
     t.match(await api.post(PATH, { confirm: true, preserve_users: true }), {
       status: 503,
       body: { error: { message: 'the request cannot be written', details: 'IO' } },
     })
     t.equal(existsSync(file), false)
+    t.equal(system.asked('factory-reset').at(-1), 'factory-reset off', 'it may be written all the same')
     t.same(system.asked('reboot'), [])
   })
 
@@ -127,22 +158,62 @@ t.test('without the accounts an older copy of them goes', async (t) => {
   t.match(await password(fresh, 'admin', { password: 'admin' }), { status: 200, body: { must_change_password: true } })
 })
 
-t.test('where the answer is missing, the reset may come: the accounts lie ready until the next boot, as they are', async (t) => {
-  const { api, server, system } = await startAppliance(t, { 'factory-reset': (_args, { close }) => close() })
+t.test('what is answered as failed is withdrawn', async (t) => {
+  const { api, server, system } = await startAppliance(t)
+  const file = join(server.dataDir, 'persistent/users-carry-over.json')
+  system.answer('factory-reset', ([what], { say, close }) => {
+    if (what !== 'off') return close()
+    say('data users')
+    say('done')
+  })
+  t.match(await api.post(PATH, { confirm: true, preserve_users: true }), { status: 500 })
+  t.same(system.asked('factory-reset').slice(-2), ['factory-reset users', 'factory-reset off'])
+  t.equal(existsSync(file), false)
+  t.match(await alerts(api, 'factory_reset_withdrawn'), [{ data: { why: /has failed/ } }])
+  system.answer('factory-reset', ['done'])
+  t.match(await api.post(PATH, { confirm: true }), { status: 200 }, 'it can be asked for again')
+})
+
+t.test('what a server leaves behind that ended before the restart is withdrawn by the next one', async (t) => {
+  const { api, system } = await startAppliance(t, { 'factory-reset': ['data network,users', 'done'] })
+  const entries = await until(
+    () => alerts(api, 'factory_reset_withdrawn'),
+    (entries) => (entries as unknown as unknown[]).length > 0,
+    'the alert',
+  )
+  t.match(entries, [{ username: null, data: { why: /started anew/ } }])
+  t.same([system.asked('factory-reset'), system.asked('reboot')], [['factory-reset off'], []])
+})
+
+t.test('what cannot be withdrawn yet: nothing restarts, it is tried again, the accounts lie ready as they are', async (t) => {
+  const { api, server, system } = await startAppliance(t)
   const file = join(server.dataDir, 'persistent/users-carry-over.json')
   const carried = () => (JSON.parse(readFileSync(file, 'utf8')).users as { username: string }[]).map(({ username }) => username)
+  system.answer('factory-reset', (_args, { close }) => close())
   t.match(await api.post(PATH, { confirm: true, preserve_users: true }), { status: 500 })
+  t.match(await alerts(api, 'factory_reset_not_withdrawn'), [{ data: { why: /has failed/ } }])
+  const busy = { status: 409, body: { error: { message: /being withdrawn/, details: 'busy' } } }
+  t.match(await api.post('/api/system/reboot', { force: true }), busy)
+  t.match(await api.post(PATH, { confirm: true }), busy)
   t.same([carried(), system.asked('reboot')], [['admin'], []])
   const eve = await api.post('/api/users', { username: 'eve', password: PASSWORD, role: 'operator' })
   t.equal(eve.status, 200)
   t.same(carried(), ['admin', 'eve'])
   t.equal((await api.delete('/api/users/eve')).status, 200)
   t.same(carried(), ['admin'], 'who is removed does not come back')
-  system.answer('factory-reset', ['failed IO the request cannot be written'])
-  t.match(await api.post(PATH, { confirm: true, preserve_users: true }), { status: 503 })
-  t.match(await api.post(PATH, { confirm: true }), { status: 503 })
-  t.same(carried(), ['admin'], 'an earlier wish may be written still')
+  const left = readFileSync(file)
+
+  system.answer('factory-reset', ['data users', 'done'])
+  await until(
+    () => alerts(api, 'factory_reset_withdrawn'),
+    (entries) => (entries as unknown as unknown[]).length === 1,
+    'the withdrawal',
+  )
+  t.equal(existsSync(file), false)
+  t.equal((await api.post('/api/system/reboot', { force: true })).status, 200)
   await server.stop()
+
+  writeFileSync(file, left)
   const again = await startQuickServer(t, { dataDir: server.dataDir, args })
   t.same(carried(), ['admin'], 'the same boot')
   await again.stop()

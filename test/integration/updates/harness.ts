@@ -60,6 +60,7 @@ export async function startAppliance(t: Test, answers: Readonly<Record<string, A
     failures: ['done'],
     healthy: ['done'],
     reboot: ['done'],
+    'factory-reset': ['done'],
     ...answers,
   })
   const host = ['--system-socket', system.socket, '--update-keyring', trusted.certificate, '--media-root', media]
