@@ -206,6 +206,44 @@ for (const shell of SHELLS) {
     t.ok(machine.has(PENDING))
   })
 
+  for (const loader of LOADERS) {
+    t.test(`one that was gone back to and is ill is given up for the one that ran (${loader}, ${shell})`, async (t) => {
+      const machine = new Machine(t, shell, loader)
+      machine.environment(
+        'ORDER=A B',
+        'BOOT_ORDER=A B',
+        'A_OK=1',
+        'B_OK=1',
+        'A_TRY=0',
+        'B_TRY=0',
+        'BOOT_A_LEFT=3',
+        'BOOT_B_LEFT=3',
+      )
+      machine.write('/dev/disk/by-partlabel/rootfs-b', Buffer.from('hsqs\0\0\0'))
+      machine.write('/data/system/boot/releases', 'A=1.0.0\nB=0.9.0\n')
+      record(t, machine, 'A', 1)
+      t.same(machine.ask('healthy'), ['done'])
+      t.same(machine.ask('activate B'), ['done'])
+      machine.environment('ORDER=B A', 'BOOT_ORDER=B A', 'B_TRY=3', 'BOOT_B_LEFT=0')
+      t.match(record(t, machine, 'B', 2), /on trial/)
+      machine.run('confirm', [], { env: { CAMERA_CONFIRM_SECONDS: '0' } })
+      t.same(machine.calls('systemctl').at(-1), 'systemctl reboot')
+      record(t, machine, 'A', 3)
+      t.match(failure(machine), { slot: 'B', version: '0.9.0', installed: null, stage: 'server' })
+      t.notOk(machine.has(PENDING))
+      if (loader === 'grub')
+        t.same(
+          ['ORDER', 'A_OK', 'B_OK'].map((name) => machine.variable(name)),
+          ['A B', '1', '0'],
+        )
+      else
+        t.same(
+          ['BOOT_ORDER', 'BOOT_A_LEFT', 'BOOT_B_LEFT'].map((name) => machine.variable(name)),
+          ['A B', '3', '0'],
+        )
+    })
+  }
+
   t.test(`a row of power cuts does not end in the other slot (${shell})`, async (t) => {
     const machine = new Machine(t, shell)
     machine.environment('ORDER=A B', 'A_OK=1', 'A_TRY=2')

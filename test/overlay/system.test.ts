@@ -190,6 +190,31 @@ eachShell(t, 'activate', (t, machine) => {
   t.match(machine.ask('activate C'), [/^failed BAD_REQUEST /])
 })
 
+eachShell(t, 'a release that is gone back to has a trial, and stays one to go back to when that is called off', (t, machine) => {
+  const pending = '/data/system/boot/pending'
+  machine.environment('ORDER=A B', 'A_OK=1', 'A_TRY=0', 'B_OK=1', 'B_TRY=0')
+  machine.write('/dev/disk/by-partlabel/rootfs-b', Buffer.from('hsqs\0\0\0'))
+  machine.write('/data/system/boot/releases', 'A=1.0.0\nB=0.9.0\n')
+
+  machine.stub('rauc', `cat '${machine.at(pending)}'; exit 1`)
+  t.match(machine.ask('activate B'), ['failed ACTIVATE state=return'], 'written down before RAUC makes it the next')
+  t.notOk(machine.has(pending))
+  t.equal(machine.variable('trial'), '')
+
+  machine.stub('rauc')
+  t.same(machine.ask('activate B'), ['done'])
+  t.match(machine.read(pending), /^slot=B\nversion=0\.9\.0\nboot_id=.+\ninstalled=\nstate=return\n$/)
+  t.equal(machine.variable('trial'), 'B')
+
+  t.same(machine.ask('activate A'), ['done'])
+  t.notOk(machine.has(pending))
+  t.same(
+    ['trial', 'A_OK', 'B_OK'].map((name) => machine.variable(name)),
+    ['', '1', '1'],
+  )
+  t.same(machine.ask('activate B'), ['done'], 'again')
+})
+
 eachShell(t, 'factory-reset, reboot, poweroff', (t, machine) => {
   for (const keep of ['-', 'network', 'users', 'network,users', 'users,network']) {
     t.same(machine.ask(`factory-reset ${keep}`), ['done'])

@@ -151,7 +151,7 @@ export function updatesRoutes(updates: Updates, configuration: UpdatesConfigurat
         'The device answers and then restarts, also during a recording, which is ended properly. Files and recordings are kept (`preserve_data: false` ' +
         'is refused, a factory reset is what removes them). Where the release that runs has changed the schema of the database, the other one goes on ' +
         'with the copy from before that: settings, tags and accounts as they were then; changes since are lost, and the accounts and passwords of ' +
-        'then are valid again. While a release waits for a restart (`pending` of the status), that is called off instead: the answer names what runs, ' +
+        'then are valid again. The other release has a trial as an update has: where it does not show itself healthy, the device comes back. While a release waits for a restart (`pending` of the status), that is called off instead: the answer names what runs, ' +
         'with `restarting: false`, and nothing restarts.',
       body: Type.Object(
         {
