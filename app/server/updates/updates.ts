@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import type { Backups } from '../backup/index.ts'
 import type { Bus } from '../bus.ts'
 import type { Component } from '../component.ts'
-import { ApiError, Conflict, errorText, NotFound, UnsupportedSetting } from '../errors.ts'
+import { ApiError, Conflict, errorText, NotFound } from '../errors.ts'
 import type { Job, JobContext, Jobs } from '../jobs/index.ts'
 import type { Logger } from '../log.ts'
 import type { Battery, SystemAgent } from '../platform/index.ts'
@@ -18,7 +18,8 @@ import { download } from './net.ts'
 import { offeredByIndex, offeredHere } from './offer.ts'
 import type { Settings } from './settings.ts'
 import type { Bundle, Incoming, Shelf } from './shelf.ts'
-import { interpretSlots, type Pending, type Slot } from './slots.ts'
+import { interpretSlots } from './slots.ts'
+import { type Chosen, WayBack } from './way-back.ts'
 
 const INSTALL_MS = 60 * 60_000
 const JOB_MS = 3 * INSTALL_MS
@@ -52,13 +53,6 @@ export interface InstallRequest {
   readonly restartAfter: boolean
 }
 
-/** What the device starts from now on. */
-export interface WayBack {
-  readonly slot: string
-  readonly version: string
-  readonly restarting: boolean
-}
-
 /** From the index, not here yet; or a file here. */
 type Target = { readonly entry: IndexEntry } | { readonly bundle: Bundle }
 
@@ -66,8 +60,14 @@ export class Updates implements Component {
   private readonly ending = new AbortController()
   private confirmation: Confirmation | undefined
   private telling: Promise<void> = Promise.resolve()
+  private readonly wayBack: WayBack
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Parts) {
+    this.wayBack = new WayBack(parts, async () => {
+      const { version } = await this.release()
+      return { version, ...(await this.slots(version)) }
+    })
+  }
 
   async start(): Promise<void> {
     await this.parts.shelf.start()
@@ -157,48 +157,10 @@ export class Updates implements Component {
     return jobs.begin('update_install', work, { limitMs: JOB_MS, role: 'admin' })
   }
 
-  /** Makes the other slot the one that is started, and restarts; while it waits to be started anyway, that is called off instead. */
-  async rollback(targetVersion: string | undefined, preserveData: boolean): Promise<WayBack> {
-    const { agent, restart } = this.parts
-    agent.require('updates')
-    if (!preserveData) throw new UnsupportedSetting('body.preserve_data', 'A rollback removes no data; a factory reset does')
-    restart.check()
-    const unblock = restart.block('The device goes back to its other release')
-    try {
-      const current = await this.release()
-      const found = await this.slots(current.version)
-      if (found.pending?.state === 'waits_for_restart')
-        return await this.callOff(found.booted, current.version, found.pending, targetVersion)
-      return await this.goBack(found.slots, targetVersion)
-    } finally {
-      unblock()
-    }
-  }
-
-  private async goBack(slots: readonly Slot[], targetVersion: string | undefined): Promise<WayBack> {
-    const other = slots.find(({ state }) => state === 'inactive')
-    if (!other || other.version === null) throw new Conflict('There is no other release on this device', 'slots')
-    if (other.boot_status !== 'good')
-      throw new Conflict(`The release ${other.version} is not fit to be started`, `slot ${other.name}`)
-    if (targetVersion !== undefined && targetVersion !== other.version)
-      throw new Conflict(`The other release on this device is ${other.version}`, 'body.target_version')
-    const [slot, version] = [other.name, other.version]
-    await this.parts.agent.askForClient(['activate', slot])
-    this.parts.bus.publish('config', 'update_rolled_back', { slot, version })
-    this.parts.restart.soon('rollback')
-    return { slot, version, restarting: true }
-  }
-
-  private async callOff(booted: string | null, version: string, waiting: Pending, targetVersion?: string): Promise<WayBack> {
-    if (booted === null) throw new Conflict('It is not known which slot runs', 'slots')
-    if (targetVersion !== undefined && targetVersion !== version)
-      throw new Conflict(
-        `A release waits for its restart; it can be called off for ${version}, which runs`,
-        'body.target_version',
-      )
-    await this.parts.agent.askForClient(['activate', booted])
-    this.parts.bus.publish('config', 'update_called_off', { slot: waiting.slot, version: waiting.version })
-    return { slot: booted, version, restarting: false }
+  /** See WayBack. */
+  rollback(targetVersion: string | undefined, preserveData: boolean): Promise<Chosen> {
+    this.parts.agent.require('updates')
+    return this.wayBack.take(targetVersion, preserveData)
   }
 
   async status() {
