@@ -88,7 +88,7 @@ export class Appliance implements Component {
     const checks = [
       storeWorks(store),
       apiAnswers(options.bind, port, auth.selfToken),
-      acceptsOutsideTrial(store, () => this.updates.isOnTrial()),
+      acceptsOutsideTrial(store, () => this.updates.isSettled()),
       picturesCome(media, cameras),
     ]
     this.confirmation = new Confirmation(agent, checks, childLogger(log, 'updates'), {}, () => store.accept())

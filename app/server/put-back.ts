@@ -14,6 +14,7 @@ import type { Catalogue, StorageCare } from './recording/index.ts'
 import type { Store } from './store/index.ts'
 
 const LIMIT_MS = 24 * 3_600_000
+const AGAIN_MS = 60_000
 
 export interface PutBackParts {
   readonly store: Store
@@ -49,6 +50,7 @@ export function settlePutBack({ store, bus, jobs, storage, care, log }: PutBackP
  */
 export class PutBackAges implements Component {
   private waiting = false
+  private again: NodeJS.Timeout | undefined
   private readonly onSync = () => this.beginAnew()
 
   constructor(
@@ -57,6 +59,7 @@ export class PutBackAges implements Component {
     private readonly clock: Pick<Clock, 'now' | 'synchronised'>,
     private readonly bus: Bus,
     private readonly log: Logger,
+    private readonly againMs = AGAIN_MS,
   ) {}
 
   start(): void {
@@ -67,6 +70,7 @@ export class PutBackAges implements Component {
   }
 
   stop(): void {
+    clearTimeout(this.again)
     this.bus.off('clock-synchronised', this.onSync)
   }
 
@@ -77,13 +81,15 @@ export class PutBackAges implements Component {
 
   private beginAnew(): void {
     if (!this.waiting) return
+    clearTimeout(this.again)
     try {
       this.catalogue.restoreAll(this.clock.now().getTime())
       this.store.putBackSettled('ages')
       this.waiting = false
     } catch (error) {
-      // On a full disk: the next start tries again.
+      // A full disk, say.
       this.log.error({ error: errorText(error) }, 'the age of recordings is not known: none is deleted for it')
+      this.again = setTimeout(this.onSync, this.againMs)
     }
   }
 }

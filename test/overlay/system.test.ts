@@ -27,8 +27,11 @@ eachShell(t, 'info', (t, machine) => {
     machine_id: '0123456789abcdef0123456789abcdef',
     watchdog: true,
     data_recreated: null,
+    pending: null,
   })
   t.equal(last, 'done')
+  machine.write('/data/system/boot/pending', 'slot=B\nversion=2.0.0\nstate=installed\n')
+  t.match(machine.ask('info')[0], '"pending":"B"}')
 })
 
 eachShell(t, 'slots', (t, machine) => {

@@ -1,5 +1,6 @@
 /** What a database says of itself that has come into the place of another. */
 import { openEnvironment } from './environment.ts'
+import { allocateLock } from './headroom.ts'
 
 /** Its entry of the table `meta`. */
 export const PUT_BACK = 'put_back'
@@ -23,6 +24,7 @@ export interface PutBack {
 
 /** In a file that is not in force: it comes into force together with this. Makes the database where there is none. */
 export async function markPutBack(file: string, putBack: PutBack): Promise<void> {
+  allocateLock(file)
   const environment = openEnvironment(file)
   const meta = environment.openDB<PutBack, string>({ name: 'meta', encoding: 'json' })
   meta.transactionSync(() => {

@@ -43,6 +43,9 @@ export class Replaced {
   /** Makes the one of this `schema` the database again; `mark` is told from when it is (ISO 8601), and writes into it before. */
   async takeBack(database: string, schema: number, mark: (file: string, from: string) => Promise<void>): Promise<void> {
     const file = this.file(schema)
+    // The lock's blocks are there: on a full disk a new one would be a hole, and LMDB would die of it.
+    remove(`${file}-lock`)
+    linkSync(`${database}-lock`, `${file}-lock`)
     await mark(file, statSync(file).mtime.toISOString())
     remove(`${file}-lock`)
     renameSync(file, database)

@@ -215,12 +215,23 @@ export class Store implements Component {
     const kept = this.becomesCopy(schema)
     await this.stop()
     if (kept) await this.backups.keepItself(schema, this.file)
-    await replaced.takeBack(this.file, newer, (file, copied) => markPutBack(file, { origin: 'replaced', schema: newer, copied }))
+    await replaced.takeBack(this.file, newer, (file, copied) =>
+      this.markTakenBack(file, { origin: 'replaced', schema: newer, copied }),
+    )
     this.open()
     this.log.error(
       { ...this.putBack, instead_of: schema },
       'an older release was not confirmed: the database from before it is in force again, later changes of settings are lost',
     )
+  }
+
+  /** Better without the mark than not at all: it may be the disk that is full. */
+  private async markTakenBack(file: string, putBack: PutBack): Promise<void> {
+    try {
+      await markPutBack(file, putBack)
+    } catch (error) {
+      this.log.error({ error: errorText(error) }, 'recordings made while the older release ran are not looked for')
+    }
   }
 
   /** Its release may be tried again. A full disk is no reason to keep the better database away. */

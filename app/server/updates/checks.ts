@@ -40,12 +40,12 @@ export function storeWorks(store: Store): Check {
 }
 
 /**
- * Nothing is missing here, but the database is accepted where the release is on no trial: it is kept also without pictures (`confirm`), and what is done
- * on its database by then must not be given up.
+ * Nothing is missing here, but the database is accepted where the release is on no trial and none waits for a restart: it is kept also without pictures
+ * (`confirm`), and what is done on its database by then must not be given up.
  */
-export function acceptsOutsideTrial(store: Store, isOnTrial: () => Promise<boolean>): Check {
+export function acceptsOutsideTrial(store: Store, isSettled: () => Promise<boolean>): Check {
   return async () => {
-    if (!store.isAccepted && !(await isOnTrial())) store.accept()
+    if (!store.isAccepted && (await isSettled())) store.accept()
     return null
   }
 }

@@ -18,7 +18,7 @@ import { download } from './net.ts'
 import { offeredByIndex, offeredHere } from './offer.ts'
 import type { Settings } from './settings.ts'
 import type { Bundle, Incoming, Shelf } from './shelf.ts'
-import { interpretSlots } from './slots.ts'
+import { interpretSlots, type Pending } from './slots.ts'
 import { type Chosen, WayBack } from './way-back.ts'
 
 const INSTALL_MS = 60 * 60_000
@@ -27,7 +27,7 @@ const JOB_MS = 3 * INSTALL_MS
 const DOWNLOAD_SHARE = 0.5
 const LOW_BATTERY_PERCENT = 20
 const SETTLE_FIRST = {
-  installing: 'An update is being installed: wait for its end',
+  installing: 'An update is being installed: wait for its end; where it was broken off, restart',
   waits_for_restart: 'An update waits for a restart: restart into it first, or call it off by a rollback',
   on_trial: 'The release that runs is on trial: wait until it is confirmed, or go back by a rollback',
 } as const
@@ -98,7 +98,8 @@ export class Updates implements Component {
     if (version === null || compatible === null)
       throw new ApiError('SERVICE_UNAVAILABLE', 'The system service does not say what runs', 'info')
     const [build, board, channel, slot] = [text('build'), text('board'), text('channel'), text('slot')]
-    return { release: { version, compatible, build, board, channel, slot }, dataRecreated: text('data_recreated') }
+    const release = { version, compatible, build, board, channel, slot }
+    return { release, dataRecreated: text('data_recreated'), pending: text('pending') }
   }
 
   /** All that could be installed, and what speaks against it. */
@@ -176,16 +177,23 @@ export class Updates implements Component {
     }
   }
 
-  /** True also where that cannot be told. */
-  async isOnTrial(): Promise<boolean> {
+  /** Whether the next start is one of this release, in any case; false also where that cannot be told. */
+  async isSettled(): Promise<boolean> {
     const lines = await this.parts.agent.ask(['slots']).catch(() => [])
     const { booted, pending } = interpretSlots(lines, null)
-    return booted === null || pending?.state === 'on_trial'
+    return booted !== null && pending === null
   }
 
   /** Throws CONFLICT while a release is not confirmed in its slot: what is to outlast the next restart must not meet one that may be given up. */
   async requireSettled(): Promise<void> {
-    const { pending } = await this.slots()
+    const { release, pending: noted } = await this.info()
+    let pending: Pending | null = null
+    try {
+      pending = (await this.slots(release.version)).pending
+    } catch (error) {
+      // Where RAUC is what is broken, a reset may be the way out: what our own service has noted has to do.
+      if (noted !== null) throw error
+    }
     if (pending) throw new Conflict(SETTLE_FIRST[pending.state], 'pending')
   }
 

@@ -6,6 +6,7 @@ import { Bus } from '../../../app/server/bus.ts'
 import { PutBackAges } from '../../../app/server/put-back.ts'
 import { Catalogue } from '../../../app/server/recording/index.ts'
 import { MIGRATIONS, Store } from '../../../app/server/store/index.ts'
+import { until } from '../../support/api.ts'
 import { newRow } from '../../support/recordings.ts'
 import { scratchFolder } from '../../support/scratch.ts'
 
@@ -74,15 +75,25 @@ t.test('without a clock nothing has an age until it is set', async (t) => {
   t.equal(bus.listenerCount('clock-synchronised'), 0)
 })
 
-t.test('where that cannot be written, no age is known', async (t) => {
+t.test('where that cannot be written, no age is known until it can', async (t) => {
   const store = await putBack(t, 3)
   const catalogue = new Catalogue(store)
-  catalogue.restoreAll = () => {
-    throw new Error('No space left on device')
+  let tries = 0
+  const { restoreAll } = catalogue
+  catalogue.restoreAll = (at) => {
+    if (++tries < 3) throw new Error('No space left on device')
+    restoreAll.call(catalogue, at)
   }
-  const ages = new PutBackAges(store, catalogue, { now: () => new Date(NOW), synchronised: true }, new Bus(), silent)
+  const ages = new PutBackAges(store, catalogue, { now: () => new Date(NOW), synchronised: true }, new Bus(), silent, 5)
   ages.start()
   t.notOk(ages.areKnown)
   t.same(store.putBack?.settled ?? [], [])
+  await until(
+    () => ages.areKnown,
+    (known) => known,
+    'another try',
+  )
+  t.equal(tries, 3)
+  t.same(agesOf(catalogue), [NOW])
   ages.stop()
 })

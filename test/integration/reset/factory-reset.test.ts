@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { type Api, call, login, until } from '../../support/api.ts'
-import type { Connection } from '../../support/fake-system.ts'
+import { type Connection, DATA } from '../../support/fake-system.ts'
 import { ADMIN_PASSWORD, startQuickServer, type TestServer } from '../../support/server.ts'
-import { slots, startAppliance } from '../updates/harness.ts'
+import { INFO, slots, startAppliance } from '../updates/harness.ts'
 
 const PASSWORD = 'Battery-Staple-7'
 const PATH = '/api/system/factory-reset'
@@ -80,11 +80,16 @@ t.test('a factory reset', async (t) => {
     await refused(/is being installed/)
     told('data pending slot=A version=1.2.3 state=installed')
     await refused(/on trial/)
+    system.answer('slots', ['failed RAUC no answer'])
+    system.answer('info', [DATA({ ...INFO, pending: 'B' }), 'done'])
+    t.match(await api.post(PATH, { confirm: true }), { status: 503, body: { error: { details: 'RAUC' } } })
+    system.answer('info', [DATA(INFO), 'done'])
     t.same([wishes(), existsSync(file), system.asked('reboot')], [[], false, []])
     system.answer('slots', slots())
   })
 
-  await t.test('what the system refuses leaves nothing', async (t) => {
+  await t.test('what the system refuses leaves nothing; a RAUC that is broken is no reason to refuse', async (t) => {
+    system.answer('slots', ['failed RAUC no answer'])
     system.answer(
       'factory-reset',
       onlyOff(({ say }) => say('failed IO the request cannot be written')),
@@ -96,6 +101,7 @@ t.test('a factory reset', async (t) => {
     t.equal(existsSync(file), false)
     t.equal(system.asked('factory-reset').at(-1), 'factory-reset off', 'it may be written all the same')
     t.same(system.asked('reboot'), [])
+    system.answer('slots', slots())
   })
 
   await t.test('asked for with the accounts: the answer, then the restart', async (t) => {

@@ -23,11 +23,11 @@ interface Opened {
   readonly told: boolean[]
 }
 
-async function open(t: Test, disk: string): Promise<Opened> {
+async function open(t: Test, disk: string, migrations = MIGRATIONS): Promise<Opened> {
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(String(JSON.parse(line).msg)) })
   const told: boolean[] = []
-  const store = new Store(join(disk, 'db'), log, MIGRATIONS, join(disk, 'db-backups'), (full) => told.push(full))
+  const store = new Store(join(disk, 'db'), log, migrations, join(disk, 'db-backups'), (full) => told.push(full))
   await store.start()
   t.teardown(() => store.stop())
   lines.length = 0
@@ -108,6 +108,28 @@ t.test('a server that starts with a full disk reads, deletes and writes on as be
   freeDisk(disk)
   again.rows.put(next, { text: 'x' })
   t.ok(again.rows.has(next))
+})
+
+t.test('a release that comes back takes its database back also on a full disk', async (t) => {
+  const disk = memoryDisk(t, '64m')
+  const newest = { version: (MIGRATIONS.at(-1)?.version ?? 0) + 1, summary: 'newer', run: () => {} }
+  const old = await open(t, disk)
+  old.rows.put(1, { text: 'old' })
+  await old.store.stop()
+  const newer = await open(t, disk, [...MIGRATIONS, newest])
+  newer.rows.put(1, { text: 'newer' })
+  await newer.store.stop()
+
+  const trial = await open(t, disk)
+  t.equal(trial.rows.get(1)?.text, 'old')
+  fillDisk(disk)
+  writeOn(trial, 2, () => 'x'.repeat(5000))
+  await trial.store.stop()
+  fillDisk(disk)
+
+  const again = await open(t, disk, [...MIGRATIONS, newest])
+  t.equal(again.rows.get(1)?.text, 'newer')
+  t.match(again.store.putBack, { origin: 'replaced' })
 })
 
 t.test('room that was given up comes back without anybody writing', async (t) => {

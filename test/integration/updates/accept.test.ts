@@ -37,6 +37,17 @@ t.test('a release that was confirmed before: as soon as its API answers', async 
   t.ok(system.asked('slots').length > 0)
 })
 
+t.test('a release that another one takes over from at the next start: not any more', async (t) => {
+  const { system, server } = await startAppliance(t, { slots: slots({ primary: 'rootfs.1' }), healthy: ['failed CONFIRM no'] })
+  await until(
+    () => system.asked('healthy').length,
+    (times) => times > 1,
+    'two attempts',
+    30_000,
+  )
+  t.notOk(accepted(server))
+})
+
 t.test('where the system does not say which slot runs, it counts as on trial', async (t) => {
   const { system, server } = await startAppliance(t, { slots: ['failed RAUC no answer'], healthy: ['failed CONFIRM no'] })
   await until(

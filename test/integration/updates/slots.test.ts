@@ -216,6 +216,15 @@ t.test('the way back, restarts, and the fleet', async (t) => {
     system.answer('slots', slots())
   })
 
+  await t.test('a rollback that was answered as failed does not come with some later start', async (t) => {
+    system.answer('slots', slots())
+    system.answer('activate', ([slot], { say, close }) => (slot === 'B' ? close() : say('done')))
+    const asked = system.asked('activate').length
+    t.match(await rollback(), { status: 500, body: { error: { code: 'INTERNAL_ERROR' } } })
+    t.same(system.asked('activate').slice(asked), ['activate B', 'activate A'])
+    t.same(system.asked('reboot'), [])
+  })
+
   await t.test('back: the answer first, then the restart', async (t) => {
     system.answer('activate', ['done'])
     t.match(await rollback({ target_version: '1.1.0', preserve_data: true }), {
