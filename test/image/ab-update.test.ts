@@ -34,12 +34,14 @@ t.test('into the other slot and back', { timeout: 1_800_000 }, async (t) => {
     )
     t.ok(Number(await machine.run('journalctl --list-boots --no-pager | wc -l')) >= 2, 'the journal outlasts a start')
   })
+  let again = api
   await t.test('back to the release before', async (t) => {
-    const again = await rolledBack(t, machine, later)
+    again = await rolledBack(t, machine, later)
     t.equal((await fetched(again, kept.id)).sha256, kept.sha256, 'the recordings are there')
     t.equal(await machine.run('cat /etc/machine-id; hostname'), identity, 'it is the same device')
     t.equal(await machine.run('systemctl --failed --plain --no-legend'), '')
   })
+  if (FULL) await t.test('to one that has been damaged since', (t) => comesBack(t, machine, again))
 })
 
 /** Nothing has been written: the other slot is as the image left it. */
@@ -131,6 +133,23 @@ async function rolledBack(t: Test, machine: Machine, api: Api): Promise<Api> {
   t.equal(String(status.current?.version), imageVersion())
   t.match(slot(status, 'B'), { state: 'inactive', version: bundleVersion('good') })
   return again
+}
+
+/** A release that is gone back to has a trial: the one that ran is there again by itself, and tells why. */
+async function comesBack(t: Test, machine: Machine, api: Api): Promise<void> {
+  // Its beginning, by which the service knows a system, stays.
+  await machine.run('dd if=/dev/zero of=/dev/disk/by-partlabel/rootfs-b bs=1M seek=1 count=100 conv=fsync 2>&1')
+  const boots = machine.boots
+  const before = machine.log.length
+  const answer = await api.post('/api/system/updates/rollback', {})
+  t.match(answer, { status: 200, body: { slot: 'B', version: bundleVersion('good') } }, JSON.stringify(answer.body))
+  await machine.waitForBoot(boots + 1, BOOT_LIMIT_MS)
+  const again = await loggedIn(machine)
+  await confirmed(machine, before, CONFIRM_LIMIT_MS)
+  const status = await updateStatus(again)
+  t.match(status, { booted: 'A', primary: 'A', pending: null, confirmed: true }, JSON.stringify(status))
+  t.match(status.failures, [{ slot: 'B', version: bundleVersion('good'), installed: null, stage: 'loader' }])
+  t.match(slot(status, 'B'), { boot_status: 'bad' })
 }
 
 function slot(status: Json, name: string): Json | undefined {
