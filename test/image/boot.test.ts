@@ -82,8 +82,9 @@ async function sandbox(t: Test, machine: Machine): Promise<void> {
   const told = await machine.run('for pid in $(pgrep -u camera); do cat /proc/$pid/status 2>/dev/null && echo; done; true')
   const processes = told.split(/\n\n/).filter((status) => status !== '')
   const names = processes.map((status) => /^Name:\t(.*)$/m.exec(status)?.[1])
+  // Node calls its first thread MainThread, and with it the process.
   t.ok(
-    ['camera-server', 'camera-media'].every((name) => names.includes(name)),
+    ['MainThread', 'camera-media'].every((name) => names.includes(name)),
     `as their own user: ${names.join(', ')}`,
   )
   for (const [at, status] of processes.entries()) {
