@@ -3,6 +3,7 @@
  * the recordings made in between, which that database does not know, are found again on their medium, and the age of those that it knows begins anew.
  * What the server's end cuts off begins anew with the next start.
  */
+import { setImmediate as breathe } from 'node:timers/promises'
 import type { Bus } from './bus.ts'
 import type { Component } from './component.ts'
 import { errorText } from './errors.ts'
@@ -49,7 +50,9 @@ export function settlePutBack({ store, bus, jobs, storage, care, log }: PutBackP
  * somebody wanted to keep. Begins before retention does.
  */
 export class PutBackAges implements Component {
+  private readonly ending = new AbortController()
   private waiting = false
+  private working: Promise<void> | undefined
   private again: NodeJS.Timeout | undefined
   private readonly onSync = () => this.beginAnew()
 
@@ -69,9 +72,11 @@ export class PutBackAges implements Component {
     if (this.clock.synchronised) this.beginAnew()
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
+    this.ending.abort()
     clearTimeout(this.again)
     this.bus.off('clock-synchronised', this.onSync)
+    await this.working
   }
 
   /** As long as not, nothing may be deleted for its age. */
@@ -79,17 +84,33 @@ export class PutBackAges implements Component {
     return !this.waiting
   }
 
+  /** The settings as retention may follow them by now. */
+  limit<Settings extends { readonly retention_days: number }>(settings: Settings): Settings {
+    return this.areKnown ? settings : { ...settings, retention_days: 0 }
+  }
+
   private beginAnew(): void {
-    if (!this.waiting) return
+    if (!this.waiting || this.working) return
     clearTimeout(this.again)
+    this.working = this.restoreAll().finally(() => {
+      this.working = undefined
+    })
+  }
+
+  /** A crash in between begins anew. */
+  private async restoreAll(): Promise<void> {
+    const now = this.clock.now().getTime()
     try {
-      this.catalogue.restoreAll(this.clock.now().getTime())
+      for (let after: number | null = 0; after !== null; await breathe()) {
+        if (this.ending.signal.aborted) return
+        after = this.catalogue.restoreBatch(after, now)
+      }
       this.store.putBackSettled('ages')
       this.waiting = false
     } catch (error) {
       // A full disk, say.
       this.log.error({ error: errorText(error) }, 'the age of recordings is not known: none is deleted for it')
-      this.again = setTimeout(this.onSync, this.againMs)
+      if (!this.ending.signal.aborted) this.again = setTimeout(this.onSync, this.againMs)
     }
   }
 }

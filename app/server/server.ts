@@ -187,7 +187,7 @@ export class CameraServer {
       clock,
       bus,
       childLogger(log, 'retention'),
-      () => (ages.areKnown ? configuration.get('storage') : { ...configuration.get('storage'), retention_days: 0 }),
+      () => ages.limit(configuration.get('storage')),
       (): Promise<number> => files.usedBytes(),
       (id) => replication.waitingFor(id),
     )

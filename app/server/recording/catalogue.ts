@@ -104,17 +104,17 @@ export class Catalogue {
     })
   }
 
-  /** All are as good as new since then. In batches, however many there are: a crash in between begins anew. */
-  restoreAll(restored_at: number): void {
-    for (let after = 0; ; ) {
-      const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
-      this.store.urgent(() => {
-        // No index knows this time.
-        for (const { key, value } of batch) this.rows.put(key, { ...value, restored_at })
-      })
-      after = batch.at(-1)?.key ?? 0
-      if (batch.length < REBUILD_BATCH) return
-    }
+  /**
+   * Those after the number `after`, a batch of them, are as good as new since then; returns the number of the last one, null where none is left. What
+   * walks through all of them must let others in between: there may be a million, and each batch waits for the disk.
+   */
+  restoreBatch(after: number, restored_at: number): number | null {
+    const batch = [...this.rows.range({ start: after + 1, limit: REBUILD_BATCH })]
+    this.store.urgent(() => {
+      // No index knows this time.
+      for (const { key, value } of batch) this.rows.put(key, { ...value, restored_at })
+    })
+    return batch.length < REBUILD_BATCH ? null : (batch.at(-1)?.key ?? null)
   }
 
   /** With all that hangs on it. */

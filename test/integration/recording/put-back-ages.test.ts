@@ -35,6 +35,13 @@ async function putBack(t: Test, recordings: number): Promise<Store> {
   return store
 }
 
+const known = (ages: PutBackAges) =>
+  until(
+    () => ages.areKnown,
+    (are) => are,
+    'the ages',
+  )
+
 const agesOf = (catalogue: Catalogue) => [...new Set(catalogue.downFrom(1e9, 1e4).map(({ restored_at }) => restored_at))]
 
 t.test('the age of all recordings begins anew, once', async (t) => {
@@ -44,16 +51,19 @@ t.test('the age of all recordings begins anew, once', async (t) => {
   const bus = new Bus()
   const ages = new PutBackAges(store, catalogue, clock, bus, silent)
   ages.start()
-  t.ok(ages.areKnown)
+  t.notOk(ages.areKnown, 'others come in between')
+  t.same(ages.limit({ retention_days: 30, max_usage: 80 }), { retention_days: 0, max_usage: 80 }, 'none is deleted for its age')
+  await known(ages)
+  t.same(ages.limit({ retention_days: 30 }), { retention_days: 30 })
   t.equal(catalogue.downFrom(1e9, 1e4).length, 1200)
   t.same(agesOf(catalogue), [NOW])
   t.same(store.putBack?.settled, ['ages'])
-  ages.stop()
+  await ages.stop()
   const later = new PutBackAges(store, catalogue, { ...clock, now: () => new Date(NOW + 1e6) }, bus, silent)
   later.start()
   t.ok(later.areKnown)
   t.same(agesOf(catalogue), [NOW])
-  later.stop()
+  await later.stop()
 })
 
 t.test('without a clock nothing has an age until it is set', async (t) => {
@@ -68,10 +78,10 @@ t.test('without a clock nothing has an age until it is set', async (t) => {
   store.putBackSettled('files')
   t.match(store.putBack, { settled: ['files'] }, 'the next start knows it too')
   bus.emit('clock-synchronised')
-  t.ok(ages.areKnown)
+  await known(ages)
   t.same(agesOf(catalogue), [NOW])
   t.equal(store.putBack, undefined)
-  ages.stop()
+  await ages.stop()
   t.equal(bus.listenerCount('clock-synchronised'), 0)
 })
 
@@ -79,21 +89,34 @@ t.test('where that cannot be written, no age is known until it can', async (t) =
   const store = await putBack(t, 3)
   const catalogue = new Catalogue(store)
   let tries = 0
-  const { restoreAll } = catalogue
-  catalogue.restoreAll = (at) => {
+  const { restoreBatch } = catalogue
+  catalogue.restoreBatch = (after, at) => {
     if (++tries < 3) throw new Error('No space left on device')
-    restoreAll.call(catalogue, at)
+    return restoreBatch.call(catalogue, after, at)
   }
   const ages = new PutBackAges(store, catalogue, { now: () => new Date(NOW), synchronised: true }, new Bus(), silent, 5)
   ages.start()
   t.notOk(ages.areKnown)
   t.same(store.putBack?.settled ?? [], [])
-  await until(
-    () => ages.areKnown,
-    (known) => known,
-    'another try',
-  )
+  await known(ages)
   t.equal(tries, 3)
   t.same(agesOf(catalogue), [NOW])
-  ages.stop()
+  await ages.stop()
+})
+
+t.test('an end in the middle of it begins anew with the next start', async (t) => {
+  const store = await putBack(t, 1200)
+  const catalogue = new Catalogue(store)
+  const clock = { now: () => new Date(NOW), synchronised: true }
+  const ages = new PutBackAges(store, catalogue, clock, new Bus(), silent)
+  ages.start()
+  await ages.stop()
+  t.notOk(ages.areKnown)
+  t.same(store.putBack?.settled ?? [], [])
+  t.same(agesOf(catalogue).sort(), [NOW, undefined], 'it had begun')
+  const later = new PutBackAges(store, catalogue, clock, new Bus(), silent)
+  later.start()
+  await known(later)
+  t.same(agesOf(catalogue), [NOW])
+  await later.stop()
 })
